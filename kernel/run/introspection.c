@@ -3,9 +3,9 @@
  *
  * A request's time counts from its arrival, so it includes the wait in the queue.
  * Each request is answered: by the worker, or with the kind's empty reply. A tick
- * looks first at the slots, then at requests that have waited too long, then at
- * the cell that has run longest and has to make room; last it makes new cells in
- * the free slots. A slot's cell is always discarded, even if it has succeeded,
+ * looks first at the slots, then at requests that are overtaken or have waited too
+ * long, then at the cell that has run longest and has to make room; last it makes
+ * new cells in the free slots. A slot's cell is always discarded, even if it has succeeded,
  * because its changes must not reach the session.
  */
 
@@ -74,12 +74,25 @@ static json_t *is_complete_empty(const json_t *content) {
     return json_pack("{s:s}", "status", "unknown");
 }
 
-const struct introspection_kind introspect_complete = {"complete_reply", ANSWER_COMPLETE, complete_frame,
-                                                       complete_empty,   LIMIT_MS,        COLD_MS};
-const struct introspection_kind introspect_inspect = {"inspect_reply", ANSWER_INSPECT, inspect_frame,
-                                                      inspect_empty,   LIMIT_MS,       COLD_MS};
-const struct introspection_kind introspect_is_complete = {"is_complete_reply", ANSWER_IS_COMPLETE, is_complete_frame,
-                                                          is_complete_empty,   TOKENIZE_MS,        TOKENIZE_MS};
+const struct introspection_kind introspect_complete = {.reply_type = "complete_reply",
+                                                       .answer = ANSWER_COMPLETE,
+                                                       .frame = complete_frame,
+                                                       .empty_reply = complete_empty,
+                                                       .is_overtaken = true,
+                                                       .limit_ms = LIMIT_MS,
+                                                       .cold_ms = COLD_MS};
+const struct introspection_kind introspect_inspect = {.reply_type = "inspect_reply",
+                                                      .answer = ANSWER_INSPECT,
+                                                      .frame = inspect_frame,
+                                                      .empty_reply = inspect_empty,
+                                                      .limit_ms = LIMIT_MS,
+                                                      .cold_ms = COLD_MS};
+const struct introspection_kind introspect_is_complete = {.reply_type = "is_complete_reply",
+                                                          .answer = ANSWER_IS_COMPLETE,
+                                                          .frame = is_complete_frame,
+                                                          .empty_reply = is_complete_empty,
+                                                          .limit_ms = TOKENIZE_MS,
+                                                          .cold_ms = TOKENIZE_MS};
 
 void introspections_init(struct introspections *all) {
     *all = (struct introspections){0};
@@ -132,8 +145,8 @@ static void finish_introspection(struct runner *runner, struct introspection *sl
 
 /* Makes a cell and sends it the request. 0, or -errno with a sentence in ret_error. */
 static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
-    struct error cause = {0};
     const struct cell_options cell = {.source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL};
+    struct error cause = {0};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
     limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);
@@ -183,6 +196,35 @@ void introspections_submit(struct introspections *all, struct jupyter *jupyter, 
     request_queue_push(&all->waiting, request);
 }
 
+static const char *client_of(const struct request *request) {
+    const char *session = json_string_value(json_object_get(request->message.header, "session"));
+    return session ? session : "";
+}
+
+/* Whether a later request overtakes this one. later: the first of those that came after it, and wait. */
+static bool is_overtaken(const struct request *request, const struct request *later) {
+    if (!request->route->introspection->is_overtaken)
+        return false;
+    while (later && (later->route != request->route || strcmp(client_of(later), client_of(request)) != 0))
+        later = later->next;
+    return later != NULL;
+}
+
+/* Answers those that are overtaken, and ends their cells. What waits came after all that runs. */
+static void answer_overtaken(struct introspections *all, struct runner *runner) {
+    struct request_queue waiting = all->waiting;
+    struct request *request;
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
+        if (all->slots[i].request && is_overtaken(all->slots[i].request, waiting.first))
+            finish_introspection(runner, &all->slots[i]);
+    all->waiting = (struct request_queue){0};
+    while ((request = request_queue_pop(&waiting)))
+        if (is_overtaken(request, waiting.first))
+            answer_introspection(runner, request, NULL);
+        else
+            request_queue_push(&all->waiting, request);
+}
+
 /*
  * The slot to end for the sake of a waiting request: the one that has run
  * longest. NULL where no request waits, or a slot is free.
@@ -203,13 +245,16 @@ static int64_t gives_way_us(const struct introspection *slot) {
     return slot->started_us + GIVE_WAY_MS * CLOCK_MS;
 }
 
-/* The worker's first frame has come: what it needs is loaded. From now on it has limit_ms at most. */
+/* The worker's first frame has come: what it needs is loaded. The rest of limit_ms is left, or half of it if that is
+ * more. */
 static void note_begun(struct introspection *slot, int64_t now_us) {
     struct exchange *exchange = &slot->exchange;
-    if (!slot->has_begun && exchange->has_frame)
-        exchange->due_us =
-            clock_sooner(exchange->due_us, now_us + slot->request->route->introspection->limit_ms * CLOCK_MS);
-    slot->has_begun = exchange->has_frame;
+    if (slot->has_begun || !exchange->has_frame)
+        return;
+    const int64_t limit_us = slot->request->route->introspection->limit_ms * CLOCK_MS;
+    const int64_t whole_us = slot->request->arrived_us + limit_us, half_us = now_us + limit_us / 2;
+    exchange->due_us = clock_sooner(exchange->due_us, whole_us < half_us ? half_us : whole_us);
+    slot->has_begun = true;
 }
 
 void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set) {
@@ -236,6 +281,7 @@ void introspections_tick(struct introspections *all, struct runner *runner, int6
         else
             note_begun(slot, now_us);
     }
+    answer_overtaken(all, runner);
     while (all->waiting.first && (hopeless || due_us(runner, all->waiting.first) <= now_us))
         answer_introspection(runner, request_queue_pop(&all->waiting), NULL);
     struct introspection *first = longest_running(all, runner);

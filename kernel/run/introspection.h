@@ -8,6 +8,9 @@
  * or goes over another limit, gets an empty reply and affects nothing else. Where
  * all slots are taken and another request waits, the one that has run longest is
  * ended once it has run for half a second.
+ *
+ * Who types asks for completions faster than they are read. The next completion that
+ * a client asks for overtakes its last one: this gets an empty reply at once.
  */
 #ifndef PETRI_INTROSPECTION_H
 #define PETRI_INTROSPECTION_H
@@ -26,11 +29,12 @@ struct introspection_kind {
     enum answer_kind answer;
     json_t *(*frame)(const json_t *content);       /* the request for the worker */
     json_t *(*empty_reply)(const json_t *content); /* the reply where the worker gave none in time */
+    bool is_overtaken; /* by the next of its kind from the same client, who needs no answer any more */
     /*
      * limit_ms: from the request's arrival to its reply. Where what it
-     * needs has not been preloaded (preload.h): cold_ms from the arrival
-     * to the reply, and limit_ms from the worker's first frame, which says
-     * that it is loaded.
+     * needs has not been preloaded (preload.h), loading it counts only as
+     * far as it leaves less than half of limit_ms: the worker's first frame
+     * says that it is loaded. cold_ms from the arrival in any case.
      */
     int limit_ms, cold_ms;
 };

@@ -108,7 +108,11 @@ class Loops:
 class Sleeps:
     def __dir__(self): time.sleep(10_000)
     __repr__ = __dir__
-loops, sleeps, kept = Loops(), Sleeps(), 1
+class Spins:
+    @property
+    def part(self):
+        while True: pass
+loops, sleeps, spins, kept = Loops(), Sleeps(), Spins(), 1
 """
 
 
@@ -122,6 +126,37 @@ def test_completions_without_an_end_keep_no_other_waiting(venv_kernel):
     for one in endless:
         content = kernel.shell_reply(one)["content"]
         assert content["status"] == "ok" and not content.get("matches") and not content.get("found")
+
+
+@pytest.mark.parametrize("code", ["loops.", "sleeps.", "spins.part.", "spins.par"])
+def test_first_completion_without_an_end_has_no_matches(start, code):
+    kernel = start()
+    assert kernel.run(ENDLESS).ok
+    assert complete(kernel, code) == {
+        "status": "ok",
+        "matches": [],
+        "cursor_start": len(code),
+        "cursor_end": len(code),
+        "metadata": {},
+    }
+    assert "kept" in complete(kernel, "kep")["matches"]
+
+
+def test_first_inspection_without_an_end_finds_nothing(start):
+    kernel = start()
+    assert kernel.run(ENDLESS).ok
+    content = kernel.shell_reply(kernel.client.inspect("loops"))["content"]
+    assert (content["status"], content["found"]) == ("ok", False)
+    assert kernel.run("kept").result == "1"
+
+
+def test_completion_that_the_next_one_overtakes_is_answered_first(venv_kernel):
+    kernel = venv_kernel
+    assert kernel.run(ENDLESS).ok
+    requests = [kernel.client.complete(code) for code in ("loops.", "sleeps.", "kep")]
+    replies = [kernel.client.get_shell_msg(timeout=STUCK_S) for _ in requests]
+    assert [reply["parent_header"]["msg_id"] for reply in replies] == requests
+    assert [reply["content"]["matches"] for reply in replies] == [[], [], ["kept"]]
 
 
 def test_processes_that_a_completion_started_are_ended(venv_kernel):

@@ -51,7 +51,7 @@ struct session {
     struct cell *cells;
     int started[ROLES]; /* worker ends of the last started one of each role; -1 once taken */
     int signal;
-    char story[STORY_BYTES];
+    char story[STORY_BYTES], ephemeral_story[STORY_BYTES];
     char told[STORY_BYTES];
 };
 
@@ -127,21 +127,27 @@ void fake_session_free(struct session *session) {
 static void tell(const struct cell *cell, const char *word) {
     static const char *const whose[ROLES] = {[CELL_BESIDE] = "beside:"};
     struct session *session = cell->session;
-    if (cell->role == CELL_EPHEMERAL)
-        return;
+    char *story = cell->role == CELL_EPHEMERAL ? session->ephemeral_story : session->story;
     pthread_mutex_lock(&session->mutex);
-    size_t n = strlen(session->story);
-    snprintf(session->story + n, sizeof session->story - n, "%s%s%s", n ? " " : "",
-             whose[cell->role] ? whose[cell->role] : "", word);
+    size_t n = strlen(story);
+    snprintf(story + n, STORY_BYTES - n, "%s%s%s", n ? " " : "", whose[cell->role] ? whose[cell->role] : "", word);
     pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
-const char *fake_story(struct session *session) {
+static const char *retell(struct session *session, const char *story) {
     pthread_mutex_lock(&session->mutex);
-    memcpy(session->told, session->story, sizeof session->told);
+    memcpy(session->told, story, sizeof session->told);
     pthread_mutex_unlock(&session->mutex);
     return session->told;
+}
+
+const char *fake_story(struct session *session) {
+    return retell(session, session->story);
+}
+
+const char *fake_ephemeral_story(struct session *session) {
+    return retell(session, session->ephemeral_story);
 }
 
 void fake_plan(struct session *session, const struct fake_plan *plan) {

@@ -80,4 +80,7 @@ void fake_dies(struct cell *cell, const struct cell_end *end);
  * "beside:start" for one beside. Borrowed until the next call. */
 const char *fake_story(struct session *session);
 
+/* The same of ephemeral cells. */
+const char *fake_ephemeral_story(struct session *session);
+
 #endif

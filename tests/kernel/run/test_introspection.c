@@ -106,18 +106,75 @@ static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
     fake_next_ephemeral(h.session);
 }
 
-static void test_completions_at_once_are_no_more_than_processors(void **state) {
+static void send_inspect(char id[37]) {
+    harness_send(&h, CHANNEL_SHELL, "inspect_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
+}
+
+static void expect_not_found(const char *id) {
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "inspect_reply", id);
+    expect_text(content, "status", "ok");
+    assert_true(json_is_false(json_object_get(content, "found")));
+    json_decref(content);
+}
+
+/* The next cell answers with one match, which the reply then has. */
+static void expect_match(const char *id) {
+    frames_say(fake_next_ephemeral(h.session),
+               json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
+    json_decref(content);
+}
+
+static void test_inspections_at_once_are_no_more_than_processors(void **state) {
     enum { N = 3 };
     char ids[N][37];
     (void)state;
     for (int i = 0; i < N; i++)
-        send_complete(ids[i]);
+        send_inspect(ids[i]);
     for (int i = 0; i < N; i++) {
         frames_say(fake_next_ephemeral(h.session),
                    json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
-        expect_no_matches(ids[i]);
+        expect_not_found(ids[i]);
     }
     assert_int_equal(fake_most(h.session, CELL_EPHEMERAL), 1);
+}
+
+static void test_complete_overtaken_while_it_runs_is_ended_at_once(void **state) {
+    char id[37], next[37];
+    (void)state;
+    send_complete(id);
+    fake_next_ephemeral(h.session);
+    send_complete(next);
+    expect_no_matches(id);
+    expect_match(next);
+    assert_string_equal(fake_ephemeral_story(h.session), "create start discard create start discard");
+}
+
+static void test_complete_overtaken_while_it_waits_gets_no_cell(void **state) {
+    char inspect[37], id[37], next[37];
+    (void)state;
+    send_inspect(inspect);
+    fake_next_ephemeral(h.session); /* and takes the only processor */
+    send_complete(id);
+    take_a_turn();
+    send_complete(next);
+    expect_no_matches(id);
+    fake_clock_put_forward(500 * CLOCK_MS);
+    expect_not_found(inspect);
+    expect_match(next);
+}
+
+static void test_inspect_is_not_overtaken_by_a_completion(void **state) {
+    char inspect[37], id[37];
+    (void)state;
+    send_inspect(inspect);
+    int worker = fake_next_ephemeral(h.session);
+    send_complete(id);
+    expect_match(id);
+    frames_say(worker, json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
+    expect_not_found(inspect);
+    assert_int_equal(fake_most(h.session, CELL_EPHEMERAL), 2);
 }
 
 /* Reads what the kernel sends to such a cell until its sync is answered. */
@@ -132,12 +189,29 @@ static void say_sync(int worker) {
     }
 }
 
-static void test_complete_after_the_first_frame_has_two_seconds(void **state) {
+static void test_complete_has_two_seconds_also_if_it_loads_first(void **state) {
     char id[37];
     (void)state;
     send_complete(id);
-    say_sync(fake_next_ephemeral(h.session));
-    fake_clock_put_forward(2 * CLOCK_S);
+    int worker = fake_next_ephemeral(h.session);
+    put_forward(CLOCK_S);
+    say_sync(worker);
+    put_forward(900 * CLOCK_MS);
+    assert_null(strstr(fake_ephemeral_story(h.session), "discard"));
+    fake_clock_put_forward(100 * CLOCK_MS);
+    expect_no_matches(id);
+}
+
+static void test_complete_that_loads_for_long_has_one_second_afterwards(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    int worker = fake_next_ephemeral(h.session);
+    put_forward(5 * CLOCK_S);
+    say_sync(worker);
+    put_forward(900 * CLOCK_MS);
+    assert_null(strstr(fake_ephemeral_story(h.session), "discard"));
+    fake_clock_put_forward(100 * CLOCK_MS);
     expect_no_matches(id);
 }
 
@@ -151,19 +225,15 @@ static int start_one_processor(void **state) {
     return 0;
 }
 
-static void test_complete_that_runs_longest_is_ended_for_a_waiting_one(void **state) {
+static void test_inspect_that_runs_longest_is_ended_for_a_waiting_request(void **state) {
     char endless[37], id[37];
     (void)state;
-    send_complete(endless);
+    send_inspect(endless);
     fake_next_ephemeral(h.session);
     send_complete(id);
     fake_clock_put_forward(500 * CLOCK_MS);
-    expect_no_matches(endless);
-    frames_say(fake_next_ephemeral(h.session),
-               json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
-    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
-    json_decref(content);
+    expect_not_found(endless);
+    expect_match(id);
 }
 
 static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
@@ -196,9 +266,13 @@ int main(void) {
         WARM(test_is_complete_without_an_answer_is_unknown),
         FEW(test_complete_has_at_most_the_limits_of_the_session),
         FEW(test_complete_over_the_cpu_limit_has_no_matches),
-        FEW(test_completions_at_once_are_no_more_than_processors),
-        WARM(test_complete_after_the_first_frame_has_two_seconds),
-        ONE(test_complete_that_runs_longest_is_ended_for_a_waiting_one),
+        FEW(test_inspections_at_once_are_no_more_than_processors),
+        WARM(test_complete_overtaken_while_it_runs_is_ended_at_once),
+        ONE(test_complete_overtaken_while_it_waits_gets_no_cell),
+        WARM(test_inspect_is_not_overtaken_by_a_completion),
+        WARM(test_complete_has_two_seconds_also_if_it_loads_first),
+        WARM(test_complete_that_loads_for_long_has_one_second_afterwards),
+        ONE(test_inspect_that_runs_longest_is_ended_for_a_waiting_request),
         WARM(test_complete_that_breaks_the_wire_has_no_matches),
         WARM(test_inspect_without_a_sandbox_finds_nothing),
     };
