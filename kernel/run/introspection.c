@@ -4,8 +4,8 @@
  * A request's time counts from its arrival, so it includes the wait in the queue.
  * Each request is answered: by the worker, or with the kind's empty reply. A tick
  * looks first at the slots, then at requests that are overtaken or have waited too
- * long, then at the cell that has run longest and has to make room; last it makes
- * new cells in the free slots. A slot's cell is always discarded, even if it has succeeded,
+ * long, then at the cell that has run longest and has to make room; last it puts
+ * cells into the free slots, and makes a spare one. A slot's cell is always discarded, even if it has succeeded,
  * because its changes must not reach the session.
  */
 
@@ -98,6 +98,7 @@ void introspections_init(struct introspections *all) {
     *all = (struct introspections){0};
     for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
         exchange_init(&all->slots[i].exchange);
+    spare_init(&all->spare);
 }
 
 static void clear_slot(struct introspection *slot) {
@@ -111,6 +112,7 @@ void introspections_fini(struct introspections *all) {
         request_destroy(steal_pointer(all->slots[i].request));
     }
     request_queue_clear(&all->waiting);
+    spare_fini(&all->spare);
 }
 
 /* When its time is over. It never has more than the session's own limit of time. */
@@ -143,9 +145,16 @@ static void finish_introspection(struct runner *runner, struct introspection *sl
     clear_slot(slot);
 }
 
-/* Makes a cell and sends it the request. 0, or -errno with a sentence in ret_error. */
-static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
-    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL};
+/* Gives the slot a cell: the spare one, or a new one. 0 or -errno. */
+static int take_cell(struct runner *runner, struct spare *spare, struct introspection *slot, struct error *ret_cause) {
+    const struct cell_options options = {.source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL};
+    slot->cell = spare_take(spare, runner);
+    return slot->cell ? 0 : cell_create(runner->session, &options, &slot->cell, ret_cause);
+}
+
+/* Sends the request to a cell. 0, or -errno with a sentence in ret_error. */
+static int start_introspection(struct runner *runner, struct spare *spare, struct introspection *slot,
+                               struct error *ret_error) {
     struct error cause = {0};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
@@ -156,7 +165,7 @@ static int start_introspection(struct runner *runner, struct introspection *slot
                                              .is_watched = session_is_watched(runner->session)};
     slot->has_begun = false;
     slot->names = (struct names){0};
-    int r = cell_create(runner->session, &cell, &slot->cell, &cause);
+    int r = take_cell(runner, spare, slot, &cause);
     if (r < 0)
         error_set_sandbox(ret_error, r, &cause);
     else if ((r = exchange_start(&slot->exchange, slot->cell, frame, &options)) < 0)
@@ -183,7 +192,7 @@ static void start_waiting(struct introspections *all, struct runner *runner) {
     while (all->waiting.first && (slot = free_slot(all, runner))) {
         struct error error;
         slot->request = request_queue_pop(&all->waiting);
-        if (start_introspection(runner, slot, &error) < 0) {
+        if (start_introspection(runner, &all->spare, slot, &error) < 0) {
             log_write(runner->log, LOG_LEVEL_WARNING, "a %s is answered without a cell: %s",
                       slot->request->message.msg_type, error.text);
             finish_introspection(runner, slot);
@@ -269,6 +278,14 @@ void introspections_watch(struct introspections *all, const struct runner *runne
     const struct introspection *first = longest_running(all, runner);
     if (first)
         poll_set_deadline(set, gives_way_us(first));
+    spare_watch(&all->spare, set);
+}
+
+static bool is_idle(const struct introspections *all) {
+    bool idle = !all->waiting.first;
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
+        idle &= !all->slots[i].request;
+    return idle;
 }
 
 void introspections_tick(struct introspections *all, struct runner *runner, int64_t now_us) {
@@ -289,4 +306,5 @@ void introspections_tick(struct introspections *all, struct runner *runner, int6
         finish_introspection(runner, first);
     if (runner_has_image(runner))
         start_waiting(all, runner);
+    spare_tick(&all->spare, runner, is_idle(all), now_us);
 }

@@ -17,6 +17,7 @@
 
 #include "kernel/jupyter/request.h"
 #include "kernel/run/names.h"
+#include "kernel/run/spare.h"
 #include "kernel/worker/answer.h"
 #include "kernel/worker/exchange.h"
 
@@ -55,6 +56,7 @@ struct introspections {
         bool has_begun; /* what it needs is loaded */
     } slots[INTROSPECTIONS_AT_ONCE];
     struct request_queue waiting;
+    struct spare spare;
 };
 
 void introspections_init(struct introspections *all);

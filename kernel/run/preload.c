@@ -64,6 +64,7 @@ static void commit(struct preload *preload, struct runner *runner) {
     if (cell_freeze(preload->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(preload->cell));
         preload->over = runner->preloaded = true;
+        runner->version++;
         log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has preloaded");
     }
 }

@@ -131,6 +131,8 @@ static void conclude(struct runner *runner, struct run *run) {
     if (kind->after)
         kind->after(run);
     bool gives_back = run->result.rolled_back;
+    if (!run->beside)
+        runner->version++;
     if (!run->beside && runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
     run_destroy(run);

@@ -85,6 +85,7 @@ struct runner {
     char note[1024];          /* written to the stderr of the first cell that is not silent; "" for nothing */
     struct cell *ahead;       /* made ahead, not started; or NULL */
     int64_t ahead_us;         /* what making it took */
+    uint64_t version;         /* of the session's image and files: another one after each that may have changed them */
     bool preloaded;           /* the image has what the first error and completion need: preload.h */
     bool has_user_code;       /* user's code may have run in the session's image: run_brings_code() */
     bool ahead_failed;        /* the next request tries again, and reports why */

@@ -1,5 +1,8 @@
 """Completion, inspection and is_complete beside a cell: code that they run can spoil their own answer only."""
 
+import os
+import time
+
 import pytest
 
 from kernels import STUCK_S
@@ -157,6 +160,56 @@ def test_completion_that_the_next_one_overtakes_is_answered_first(venv_kernel):
     replies = [kernel.client.get_shell_msg(timeout=STUCK_S) for _ in requests]
     assert [reply["parent_header"]["msg_id"] for reply in replies] == requests
     assert [reply["content"]["matches"] for reply in replies] == [[], [], ["kept"]]
+
+
+# Says what it sees of other completions, and when its process was born.
+AGED = """
+class Aged:
+    def __dir__(self):
+        kept.append(1)
+        open("left", "a").write("x")
+        born = open("/proc/self/stat").read().rpartition(")")[2].split()[19]
+        return [f"looked_at_{len(kept)}_{len(open('left').read())}_{born}"]
+aged, kept = Aged(), []
+"""
+
+
+def be_idle():
+    """For so long that a cell is made ahead for the next completion, where the machine is not too busy."""
+    time.sleep(0.3)
+
+
+def complete_in_a_cell_made_ahead(kernel):
+    """Completes until that happened in a process that is older than the request; returns what each one has seen."""
+    ticks, deadline, seen = os.sysconf("SC_CLK_TCK"), time.monotonic() + STUCK_S, set()
+    while time.monotonic() < deadline:
+        be_idle()
+        asked = time.clock_gettime(time.CLOCK_BOOTTIME)
+        (match,) = complete(kernel, "aged.looked")["matches"]
+        what, _, born = match.lstrip(".").rpartition("_")
+        seen.add(what)
+        if int(born) / ticks < asked - 2 / ticks:
+            return seen
+    raise AssertionError("no cell was made ahead")
+
+
+def test_completion_in_a_cell_made_ahead_changes_nothing(venv_kernel):
+    kernel = venv_kernel
+    assert kernel.run(AGED).ok
+    for _ in range(2):
+        assert complete_in_a_cell_made_ahead(kernel) == {"looked_at_1_1"}
+    assert kernel.run("import os\nkept, os.path.exists('left')").result == "([], False)"
+
+
+def test_completion_sees_what_the_last_cell_has_set(venv_kernel):
+    kernel = venv_kernel
+    assert kernel.run("value = 'text'").ok
+    for name, code in (("upper", "value = 'text'"), ("items", "value = {}"), ("upper", "value = 'more'")):
+        assert complete(kernel, "value.")["matches"]
+        be_idle()
+        assert kernel.run(code).ok
+        matches = {match.lstrip(".") for match in complete(kernel, "value.")["matches"]}
+        assert {"upper", "items"} & matches == {name}
 
 
 def test_processes_that_a_completion_started_are_ended(venv_kernel):
