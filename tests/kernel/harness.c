@@ -194,7 +194,7 @@ void harness_send_with(struct harness *h, enum channel channel, const char *msg_
                        char ret_id[37]) {
     struct message_out out;
     const struct message_parts parts = {.msg_type = msg_type,
-                                        .session = "client-session",
+                                        .session = h->client ? h->client : "client-session",
                                         .username = "tester",
                                         .parent = h->parent,
                                         .metadata = metadata,

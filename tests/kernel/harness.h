@@ -18,6 +18,7 @@ struct harness_worker {
 
 struct harness {
     const json_t *parent; /* header of what is sent next; borrowed; NULL for none */
+    const char *client;   /* session of what is sent next; NULL for "client-session" */
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
     pthread_t thread;

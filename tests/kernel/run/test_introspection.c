@@ -148,6 +148,7 @@ static void test_complete_overtaken_while_it_runs_is_ended_at_once(void **state)
     send_complete(next);
     expect_no_matches(id);
     expect_match(next);
+    take_a_turn();
     assert_string_equal(fake_ephemeral_story(h.session), "create start discard create start discard");
 }
 
@@ -163,6 +164,21 @@ static void test_complete_overtaken_while_it_waits_gets_no_cell(void **state) {
     fake_clock_put_forward(500 * CLOCK_MS);
     expect_not_found(inspect);
     expect_match(next);
+}
+
+static void test_complete_is_not_overtaken_by_another_client(void **state) {
+    char id[37], other[37];
+    (void)state;
+    send_complete(id);
+    int worker = fake_next_ephemeral(h.session);
+    h.client = "another-session";
+    send_complete(other);
+    expect_match(other);
+    h.client = NULL;
+    frames_say(worker, json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
+    json_decref(content);
 }
 
 static void test_inspect_is_not_overtaken_by_a_completion(void **state) {
@@ -269,6 +285,7 @@ int main(void) {
         FEW(test_inspections_at_once_are_no_more_than_processors),
         WARM(test_complete_overtaken_while_it_runs_is_ended_at_once),
         ONE(test_complete_overtaken_while_it_waits_gets_no_cell),
+        WARM(test_complete_is_not_overtaken_by_another_client),
         WARM(test_inspect_is_not_overtaken_by_a_completion),
         WARM(test_complete_has_two_seconds_also_if_it_loads_first),
         WARM(test_complete_that_loads_for_long_has_one_second_afterwards),
