@@ -33,7 +33,7 @@ static int make_cell(struct runner *runner, const struct cell_options *options, 
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
-static bool nobody_asks(void *arg) {
+bool ahead_has_time(void *arg) {
     const struct runner *runner = arg;
     return waiting_is_empty(&runner->waiting) && !channels_are_asked(&runner->jupyter->channels);
 }
@@ -41,7 +41,7 @@ static bool nobody_asks(void *arg) {
 /* Makes the next cell. Returns as make_cell() does. */
 static int make_next(struct runner *runner, struct error *ret_error) {
     const struct cell_options options = {
-        .source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION, .is_idle = nobody_asks, .arg = runner};
+        .source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION, .is_idle = ahead_has_time, .arg = runner};
     return make_cell(runner, &options, &runner->ahead, &runner->ahead_us, ret_error);
 }
 

@@ -7,8 +7,13 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct run;
 struct runner;
+
+/* Whether no request waits for a cell that is made ahead: is_idle of struct cell_options. arg: the runner. */
+bool ahead_has_time(void *arg);
 
 /* Makes the session's next cell ahead, if its own place is free and it has none. */
 void ahead_make(struct runner *runner);

@@ -11,6 +11,7 @@
 
 #include "kernel/base/clock.h"
 #include "kernel/base/log.h"
+#include "kernel/run/ahead.h"
 #include "kernel/run/runner.h"
 
 enum {
@@ -49,7 +50,8 @@ struct cell *spare_take(struct spare *spare, const struct runner *runner) {
 }
 
 static void make(struct spare *spare, struct runner *runner, int64_t now_us) {
-    const struct cell_options options = {.source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL};
+    const struct cell_options options = {
+        .source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL, .is_idle = ahead_has_time, .arg = runner};
     struct error cause = {0};
     spare->version = runner->version;
     spare->due_us = now_us + KEEP_S * CLOCK_S;

@@ -26,7 +26,7 @@
 enum {
     PAGE = 4096,
     MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
-    PAGES_MAX = 2048, /* 8 MiB in all */
+    PAGES_MAX = 2048,          /* 8 MiB in all */
     AT_ONCE = 512,
 };
 
