@@ -41,11 +41,6 @@ struct killed *cell_killed(const struct cell *cell) {
                                         : &session->beside[cell->place].killed;
 }
 
-struct session_habit *cell_habit(const struct cell *cell) {
-    struct session *session = cell->session;
-    return cell->role == CELL_EPHEMERAL ? &session->habit_ephemeral : &session->habit;
-}
-
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
     const bool first = options->source == CELL_FROM_FIRST, live = options->role == CELL_OF_SESSION;
