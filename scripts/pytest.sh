@@ -7,4 +7,7 @@ set -eu
 folder=$1
 shift
 cd "$root"
+# Compiled modules are kept apart from the checkout, and nothing compiled beside a module is looked at: so they have to be
+# written, or each process, also of those that tests start, compiles all that it imports.
+unset PYTHONDONTWRITEBYTECODE
 PYTHONPYCACHEPREFIX="$build/pycache" exec "$venv/bin/python" -m pytest -q "$folder" "$@"
