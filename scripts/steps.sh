@@ -27,9 +27,10 @@ unit_tests() {
     ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
 }
 
-# python_tests FOLDER ARGUMENTS...: several at once; what shares something costly is in one group (xdist_group).
+# python_tests FOLDER ARGUMENTS...: several at once; what shares something costly is in one group (xdist_group), and
+# tests/conftest.py has the order in which they begin.
 python_tests() {
-    "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup
+    "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup --no-loadscope-reorder
 }
 
 # report LEFT_OUT: how each step went; what has not been tried, and where it is.

@@ -9,11 +9,12 @@ Which tests belong to which door: `make check`, `make test`, `make test-all`.
 --alone yes|no    only the tests marked `alone`, or only the others
 
 It also says which tests have to stay in one process where several run them, and
-gives each process ports of its own.
+which of them begin first, and gives each process ports of its own.
 
 Tests know nothing of this but the marks of pytest.ini.
 """
 
+import collections
 import importlib.util
 import itertools
 import pathlib
@@ -86,13 +87,32 @@ def is_wanted(config, item):
     return alone is None or (item.get_closest_marker("alone") is not None) == (alone == "yes")
 
 
-@pytest.hookimpl(tryfirst=True)  # before groups become a part of the tests' ids
+def groups_of(item):
+    """What names the tests that stay in one process with this one, or the test itself."""
+    return tuple(sorted({mark.args[0] for mark in item.iter_markers("xdist_group")})) or (item.nodeid,)
+
+
+def longest_first(items):
+    """
+    In the order in which several processes should begin them, so that none works on while the others have no more to do:
+    the long ones, then what stays together, most tests first, as xdist alone would have it.
+    """
+    sizes = collections.Counter(map(groups_of, items))
+    long = {groups_of(item) for item in items if item.get_closest_marker("long")}
+    return sorted(items, key=lambda item: (groups_of(item) not in long, -sizes[groups_of(item)]))
+
+
+# Its first half comes before groups become a part of the tests' ids, the other one after pytest's own order.
+@pytest.hookimpl(hookwrapper=True)
 def pytest_collection_modifyitems(config, items):
     chosen = {item for item in of_door(config.option.door, items) if is_wanted(config, item)}
     left = [item for item in items if item not in chosen]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in chosen]
+    yield
+    if hasattr(config, "workerinput"):  # where one process runs them all, none waits for another
+        items[:] = longest_first(items)
 
 
 FIRST_PORT = 1024  # below it ports are root's

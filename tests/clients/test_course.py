@@ -8,7 +8,7 @@ from course import ASSIGNMENTS, Course, a_place, contents
 from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill, fill_for_another_kernel
 
 # In one process, and in the order of the file: the course goes on from test to test.
-pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("course")]
+pytestmark = [pytest.mark.thorough, pytest.mark.long, pytest.mark.xdist_group("course")]
 
 # Of a cell in the sandbox: what runs there, and what of the host can be read.
 CONTAINED = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')) < 5, os.path.exists('/etc/shadow'))"
@@ -166,6 +166,7 @@ def test_notebook_goes_to_a_student_and_back_through_the_exchange(course, exchan
     assert collected.read_bytes() == course.notebook("release", "look").read_bytes()
 
 
+@pytest.mark.xdist_group("course-beside")  # on its own: it waits for none of the others
 def test_ipykernel_gives_the_same_points(place):
     beside = begin(Course(place, kernel="python3"), *ASSIGNMENTS)
     grade(beside)
