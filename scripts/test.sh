@@ -27,8 +27,8 @@ step "worker" python_tests tests/worker --door test
 step "end to end" python_tests tests/e2e --door test
 step "the protocol, row by row" python_tests tests/surface --door test
 step "the Python package, the agent example and the pages" python_tests tests/client --door test
-step "the documents as a site: links, search, and mistakes that are found" python_tests tests/docs --door test
-step "what petri doctor says: the golden files are complete" python_tests tests/doctor --door test
+step "the documents as a site: links, search, and mistakes that are found" "$scripts/pytest.sh" tests/docs --door test
+step "what petri doctor says: the golden files are complete" "$scripts/pytest.sh" tests/doctor --door test
 step "other people's clients" python_tests tests/clients --door test
 step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
 step "hostile cells, as an ordinary user" python_tests tests/hostile --door test
