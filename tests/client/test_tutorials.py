@@ -17,6 +17,7 @@ import urllib.request
 
 import pytest
 
+from accounts import copy_etc
 from conftest import PROGRAM, ROOT
 from kernels import STUCK_S, Kernel
 from pages import fenced, masked_text, names, settle
@@ -126,7 +127,7 @@ class Operator(Walk):
     def __init__(self, home, folder):
         super().__init__(home, folder)
         etc = home.parent / "etc"
-        subprocess.run(["cp", "-a", "/etc", etc], check=True)
+        copy_etc(etc)
         shutil.rmtree(etc / "petri", ignore_errors=True)
         self.shell = ["unshare", "-m", "sh", "-ec", OPERATORS_VIEW, "sh", etc]
 

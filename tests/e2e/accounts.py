@@ -3,7 +3,11 @@
 import contextlib
 import os
 import pwd
+import shutil
 import subprocess
+
+# As often as tests that make accounts may disturb a copy in a row.
+COPIES = 10
 
 
 @contextlib.contextmanager
@@ -18,3 +22,13 @@ def account(name):
         yield pwd.getpwnam(name)
     finally:
         subprocess.run(["userdel", name], check=True)
+
+
+def copy_etc(folder):
+    """Copies /etc to a folder that isn't there. Where a file has gone meanwhile, as those of useradd do, it begins anew."""
+    for _ in range(COPIES):
+        done = subprocess.run(["cp", "-a", "/etc", folder], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+        shutil.rmtree(folder)
+    raise AssertionError(done.stderr)

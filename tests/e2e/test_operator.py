@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from accounts import copy_etc
 from kernels import PETRI, install
 
 # The first argument is the /etc of the command behind it.
@@ -25,7 +26,7 @@ def etc(tmp_path_factory):
     if os.geteuid() != 0:
         (pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip)("only root can mount over /etc")
     folder = tmp_path_factory.mktemp("host") / "etc"
-    subprocess.run(["cp", "-a", "/etc", folder], check=True)
+    copy_etc(folder)
     return folder
 
 
