@@ -128,8 +128,7 @@ def lost(ours, theirs):
 
 
 @pytest.mark.thorough
-@pytest.mark.long
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", [pytest.param(name, marks=[pytest.mark.long] * (name == "ipykernel")) for name in SUITES])
 def test_suite_of_others_passes_except_for_listed_differences(suite, petri, ipykernel):
     ours, theirs = run_suite(suite, petri), run_suite(suite, ipykernel)
     table = DIFFERENCES[suite]
