@@ -23,14 +23,23 @@ mkdir -p "$build/vm/small"
 
 step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
-step "other people's clients: Jupyter's own suites, nbgrader" python_tests tests/clients --door rest
-step "notebooks of others: fetched" "$venv/bin/python" "$root/tests/notebooks/fetch.py"
-step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door rest
+
+clients() {
+    step "other people's clients: Jupyter's own suites, nbgrader" python_tests tests/clients --door rest
+    step "notebooks of others: fetched" "$venv/bin/python" "$root/tests/notebooks/fetch.py"
+    step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door rest
+}
+
+# They wait for packages to be unpacked, and for systems to start.
+systems() {
+    step "packages, in clean systems" python_tests tests/packages --door rest
+    step "what petri doctor says, in small virtual machines and in containers" "$scripts/test-doctor.sh"
+}
+
+beside clients systems
 step "hostile cells, as root and without control groups, and at length" python_tests tests/hostile --door rest --alone no
 step "a thousand cells, alone" "$scripts/pytest.sh" tests/e2e --door rest --alone yes
 step "hostile cells: what time and memory they take, alone" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
 step "fuzz targets" "$scripts/fuzz.sh"
-step "packages, in clean systems" python_tests tests/packages --door rest
-step "what petri doctor says, in small virtual machines and in containers" "$scripts/test-doctor.sh"
 step "virtual machine" "$scripts/test-vm.sh"
 report "With make test that is every test there is."
