@@ -15,7 +15,6 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,16 +92,6 @@ int system_pidfd_await(int pidfd, int timeout_ms) {
         n = poll(&fd, 1, timeout_ms);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n == 0 ? -ETIMEDOUT : 0;
-}
-
-void system_leave_cpu(pid_t tid) {
-    cpu_set_t others;
-    const int here = sched_getcpu();
-    if (here < 0 || sched_getaffinity(0, sizeof others, &others))
-        return;
-    CPU_CLR((size_t)here, &others);
-    if (CPU_COUNT(&others) > 0)
-        (void)!sched_setaffinity(tid, sizeof others, &others);
 }
 
 int system_write_file(int dir_fd, const char *path, const char *text) {

@@ -51,12 +51,6 @@ int system_pidfd_signal(int pidfd, int signal);
 /* Waits at most timeout_ms, anew after a signal, for the end of a process by pidfd. 0, -ETIMEDOUT, or -errno. */
 int system_pidfd_await(int pidfd, int timeout_ms);
 
-/*
- * Lets a task run on each processor that we may use but the one that we run on, where there is another: what it
- * does from now on is in nobody's way who waits for us. Where that can't be set it only takes our time.
- */
-void system_leave_cpu(pid_t tid);
-
 /* Writes text to a file that exists, in one write(2), below dir_fd. 0 or -errno. */
 int system_write_file(int dir_fd, const char *path, const char *text);
 

@@ -85,13 +85,6 @@ static bool has_records(const struct locks *locks) {
     return false;
 }
 
-bool locks_are_there(const struct descriptors *list) {
-    for (size_t i = 0; i < list->n; i++)
-        if (locks_of(list, i) && has_records(locks_of(list, i)))
-            return true;
-    return false;
-}
-
 int locks_end(const struct descriptors *list, const struct inject_task *keeper) {
     const struct flock none = {.l_type = F_UNLCK};
     const struct inject_memory memory = {keeper->area->scratch, &none, sizeof none};

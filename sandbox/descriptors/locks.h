@@ -21,10 +21,7 @@ enum { LOCKS_MAX = 64 };
  * LOCKS_MAX, -EBADMSG or -ENOMEM. */
 int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) MUST_CHECK;
 
-/* Whether an image has record locks, which only its keeper can end. */
-bool locks_are_there(const struct descriptors *list);
-
-/* Ends them. 0 or -errno. */
+/* Ends an image's record locks, which only its keeper can do. 0 or -errno. */
 int locks_end(const struct descriptors *list, const struct inject_task *keeper) MUST_CHECK;
 
 /* Has the restorer's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */

@@ -4,8 +4,7 @@
  * An image is never run again. Its keeper stays in a ptrace stop and is copied by
  * one clone(2) that it makes itself, as a checked call: the copy has the pages
  * copy-on-write and a file table of its own, so that whatever a cell does to its
- * memory leaves the image as it was. The next copy is begun as soon as an image is
- * final, and made while its cell's answer is.
+ * memory leaves the image as it was.
  *
  * What such a copy still shares with the image is found once, when the image is
  * made (image_find_shared()): open files and shared memory. Each cell gets its
@@ -19,7 +18,6 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/step.h"
-#include "sandbox/base/system.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 
@@ -45,21 +43,10 @@ struct image *image_ref(struct image *image) {
     return image;
 }
 
-/* Ends a copy that nobody has asked for. */
-static void forget_copy(struct image *image) {
-    image_await_copy(image);
-    if (image->copy.is_made && image->copy.result == 0) {
-        tracee_kill(image->copy.keeper);
-        close(image->copy.memory_fd);
-    }
-    image->copy.is_made = false;
-}
-
 void image_unref(struct image *image, pid_t *ret_killed) {
     *ret_killed = 0;
     if (!image || --image->references > 0)
         return;
-    forget_copy(image);
     kill(image->keeper, SIGKILL);
     *ret_killed = image->keeper;
     close(image->memory_fd);
@@ -69,20 +56,19 @@ void image_unref(struct image *image, pid_t *ret_killed) {
     free(image);
 }
 
-static const struct inject_call copy_call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
-
-int image_begin_copy(struct image *image, const struct inject_area *area) {
-    const struct inject_task task = {image->keeper, image->keeper, image->memory_fd, area};
-    system_leave_cpu(image->keeper);
-    int r = inject_begin(&task, &copy_call, &image->copy.call);
-    image->copy.is_pending = r == 0;
-    return r;
+int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper,
+                      int *ret_memory_fd) {
+    return image_copy_task(image->keeper, image->memory_fd, area, ret_keeper, ret_memory_fd);
 }
 
-/* Judges a call that was to copy a task, and that has ended with r. */
-static int take_copy(int r, const struct inject_call *call, pid_t keeper, pid_t *ret_keeper, int *ret_memory_fd) {
+int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper,
+                    int *ret_memory_fd) {
+    struct inject_task task = {tid, tid, of_memory_fd, area};
+    struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    pid_t keeper = 0;
+    int r = inject_checked(&task, &call, NULL, &keeper);
     if (r == 0)
-        r = inject_failure(call, 1, NULL);
+        r = inject_failure(&call, 1, NULL);
     if (r == 0 && keeper <= 0)
         r = -EUCLEAN;
     auto_fd memory_fd = r == 0 ? tracee_open_memory(keeper) : -1;
@@ -96,46 +82,6 @@ static int take_copy(int r, const struct inject_call *call, pid_t keeper, pid_t 
     *ret_keeper = keeper;
     *ret_memory_fd = steal_fd(&memory_fd);
     return 0;
-}
-
-int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper,
-                    int *ret_memory_fd) {
-    const struct inject_task task = {tid, tid, of_memory_fd, area};
-    struct inject_call call = copy_call;
-    pid_t keeper = 0;
-    int r = inject_checked(&task, &call, NULL, &keeper);
-    return take_copy(r, &call, keeper, ret_keeper, ret_memory_fd);
-}
-
-void image_await_copy(struct image *image) {
-    struct image_copy *copy = &image->copy;
-    pid_t keeper = 0;
-    if (!copy->is_pending)
-        return;
-    int r = inject_await(&copy->call, &keeper);
-    copy->is_pending = false;
-    copy->is_made = true;
-    copy->result = take_copy(r, &copy->call.call, keeper, &copy->keeper, &copy->memory_fd);
-}
-
-/* The copy goes on where we do. */
-static int give_copy(struct image *image, pid_t *ret_keeper, int *ret_memory_fd) {
-    struct image_copy *copy = &image->copy;
-    cpu_set_t here;
-    copy->is_made = false;
-    if (copy->result)
-        return copy->result;
-    if (sched_getaffinity(0, sizeof here, &here) == 0)
-        (void)!sched_setaffinity(copy->keeper, sizeof here, &here); /* it would only take longer */
-    *ret_keeper = copy->keeper;
-    *ret_memory_fd = copy->memory_fd;
-    return 0;
-}
-
-int image_copy_keeper(struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd) {
-    image_await_copy(image);
-    return image->copy.is_made ? give_copy(image, ret_keeper, ret_memory_fd)
-                               : image_copy_task(image->keeper, image->memory_fd, area, ret_keeper, ret_memory_fd);
 }
 
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,

@@ -25,13 +25,6 @@ struct image {
     struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
-    struct image_copy {
-        bool is_pending, is_made; /* begun; awaited, and not given to anybody yet */
-        struct inject_pending call;
-        int result;   /* 0 or -errno, and where it is 0: */
-        pid_t keeper; /* a child of ours */
-        int memory_fd;
-    } copy;
     int broken; /* -errno where what a rolled-back cell has changed could not be put back; then no cell is made of it */
 };
 
@@ -47,20 +40,10 @@ struct image *image_ref(struct image *image);
 void image_unref(struct image *image, pid_t *ret_killed);
 
 /*
- * Begins a copy, which takes a millisecond and more, on another processor where there is one: the next
- * image_copy_keeper() gives it. Until image_await_copy() nothing may be injected into the keeper. 0, -EUCLEAN or
- * -errno.
- */
-int image_begin_copy(struct image *image, const struct inject_area *area) MUST_CHECK;
-
-/* Waits for the copy that was begun, if any: then image->copy.keeper is known. */
-void image_await_copy(struct image *image);
-
-/*
  * A copy-on-write copy of an image's address space: a new keeper, stopped, with
  * the memory descriptor. Both are the caller's. 0, -EUCLEAN or -errno.
  */
-int image_copy_keeper(struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
+int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
 /* The same of such a copy. */
 int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);

@@ -268,9 +268,14 @@ static bool is_due(const struct inject_task *task, const struct inject_call *cal
     return memcmp(stop->argument, call->argument, sizeof stop->argument) == 0 && has_memory(task, memory);
 }
 
+/* How far a checked call has come. */
+struct progress {
+    bool entered, cloned;
+};
+
 /* Judges a stop. 1 where the call is done, 0 where the task is to go on, or -errno. */
 static int judge(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                 pid_t *ret_child, int status, struct inject_progress *progress) {
+                 pid_t *ret_child, int status, struct progress *progress) {
     struct syscall_stop stop;
     if (tracee_is_clone(status) && (!ret_child || !progress->entered || progress->cloned))
         return refuse_child(task->tid);
@@ -294,71 +299,34 @@ static int judge(const struct inject_task *task, struct inject_call *call, const
     return progress->entered; /* else the end of the call that the task stood in front of, which is not made */
 }
 
-/* The task is about to make the call once it goes on. */
-static int start_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory) {
+/* 1 where it is done, or -errno. */
+static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                        pid_t *ret_child, struct progress *progress) {
     struct user_regs_struct regs = clean_registers(task, inject_code_start);
     call->result = INJECT_NOT_MADE;
     put_call(&regs, call);
-    int r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
-    return r ? r : prepare(task, &regs);
-}
-
-static int go_on(const struct inject_task *task, struct inject_progress *progress) {
-    return progress->stops++ < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
-}
-
-/* As judge() says of the next stop. */
-static int judge_next(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                      pid_t *ret_child, struct inject_progress *progress) {
-    int status, r = await_stop(task->tid, &status);
-    return r ? r : judge(task, call, memory, ret_child, status, progress);
-}
-
-/* 1 where it is done, or -errno. */
-static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                        pid_t *ret_child, struct inject_progress *progress) {
-    int r = start_checked(task, call, memory);
-    while (r == 0) {
-        r = go_on(task, progress);
+    int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
+    if (r == 0)
+        r = prepare(task, &regs);
+    for (int stops = 0; r == 0; stops++) {
+        r = stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
         if (r == 0)
-            r = judge_next(task, call, memory, ret_child, progress);
+            r = await_stop(task->tid, &status);
+        if (r == 0)
+            r = judge(task, call, memory, ret_child, status, progress);
     }
     return r;
 }
 
-int inject_begin(const struct inject_task *task, const struct inject_call *call, struct inject_pending *ret_pending) {
-    struct inject_pending pending = {.task = *task, .call = *call};
-    int r = start_checked(&pending.task, &pending.call, NULL);
-    if (r == 0)
-        r = go_on(task, &pending.progress);
-    while (r == 0 && !pending.progress.entered) {
-        r = judge_next(&pending.task, &pending.call, NULL, NULL, &pending.progress);
-        if (r == 0)
-            r = go_on(task, &pending.progress);
-    }
-    *ret_pending = pending;
-    return r ? give_up(task, r == 1 ? -EUCLEAN : r) : 0;
-}
-
-int inject_await(struct inject_pending *pending, pid_t *ret_child) {
-    int r = 0;
-    while (r == 0) {
-        r = judge_next(&pending->task, &pending->call, NULL, ret_child, &pending->progress);
-        if (r == 0)
-            r = go_on(&pending->task, &pending->progress);
-    }
-    return r == 1 ? 0 : give_up(&pending->task, r);
-}
-
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                    pid_t *ret_child) {
-    struct inject_progress progress = {0};
+    struct progress progress = {0};
     int r = call_checked(task, call, memory, ret_child, &progress);
     return r == 1 ? 0 : give_up(task, r);
 }
 
 int inject_last(const struct inject_task *task, struct inject_call call) {
-    struct inject_progress progress = {0};
+    struct progress progress = {0};
     int r = call_checked(task, &call, NULL, NULL, &progress);
     return r == -ESRCH && progress.entered ? 0 : give_up(task, r == 1 ? -EUCLEAN : r);
 }

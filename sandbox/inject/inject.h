@@ -92,27 +92,7 @@ struct inject_memory {
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                    pid_t *ret_child) MUST_CHECK;
 
-/* A checked call that takes long, in two parts: the task has entered it and goes on by itself. */
-struct inject_pending {
-    struct inject_task task; /* its area is borrowed */
-    struct inject_call call;
-    struct inject_progress {
-        bool entered, cloned;
-        int stops;
-    } progress;
-};
-
-/*
- * Begins such a call: until inject_await() the task and its memory are left alone. 0, -EUCLEAN where the task did
- * something else, and is killed; -errno.
- */
-int inject_begin(const struct inject_task *task, const struct inject_call *call,
-                 struct inject_pending *ret_pending) MUST_CHECK;
-
-/* Waits for its end. As inject_checked(); the result is in pending->call. */
-int inject_await(struct inject_pending *pending, pid_t *ret_child) MUST_CHECK;
-
-/* The same as inject_checked() for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
+/* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
 int inject_last(const struct inject_task *task, struct inject_call call) MUST_CHECK;
 
 /*

@@ -284,22 +284,6 @@ static int make_result(struct cell *cell, struct error *error) {
     return r ? step_failed(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
-/*
- * What is done with an image once it is final. Its next copy is begun, while the answer is made: not where its
- * keeper has still to end locks, nor where the cell is to be a sample of what cells write, which a copy would hide.
- */
-static int settle_result(struct cell *cell, struct error *error) {
-    const struct session *session = cell->session;
-    cell_lift_limit(cell);
-    if (cell->layer == LAYER_LIVE)
-        session_files_freeze(cell);
-    if (cell->role != CELL_OF_SESSION || session->habit.n_samples < PREFAULT_SAMPLES ||
-        locks_are_there(&cell->result->descriptors))
-        return 0;
-    int r = image_begin_copy(cell->result, &session->area);
-    return r ? step_failed(error, STEP_IMAGE, -r, "the next copy") : 0;
-}
-
 /* Whether a process has had children that it has waited for: their faults are counted with its own. */
 static bool has_reaped(pid_t pid) {
     struct procfs_stat stat;
@@ -323,16 +307,16 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     if (r == 0)
         r = image_find_shared(cell->result, cell->worker, cell->image, cell_outputs(cell),
                               cell->session->files.snapshot, ret_error);
-    if (r == 0) {
-        cell->left_processes = leftovers > 0;
-        cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
-        r = settle_result(cell, ret_error);
-    }
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
         return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP ? r : -EUCLEAN;
     }
+    cell_lift_limit(cell);
+    cell->left_processes = leftovers > 0;
+    cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
+    if (cell->layer == LAYER_LIVE)
+        session_files_freeze(cell);
     *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
 }

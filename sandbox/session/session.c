@@ -278,7 +278,7 @@ static int make_first_keeper(struct session *session, const struct image *worker
     const struct helper_target target = {.init = session->zygote.cage};
     pid_t copy = 0, keeper = 0;
     int memory_fd = -1, init_fd = -1;
-    int r = image_copy_task(worker->keeper, worker->memory_fd, &session->area, &copy, &memory_fd);
+    int r = image_copy_keeper(worker, &session->area, &copy, &memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");
     const struct inject_task outside = {copy, 0, memory_fd, &session->area};

@@ -19,12 +19,8 @@
 
 enum { MAX_CHILDREN = 1024 };
 
-/* A copy that was begun is not known before it is there. */
-static bool is_of_image(struct image *image, pid_t pid) {
-    if (!image)
-        return false;
-    image_await_copy(image);
-    return image->keeper == pid || (image->copy.is_made && image->copy.keeper == pid);
+static bool is_of_image(const struct image *image, pid_t pid) {
+    return image && image->keeper == pid;
 }
 
 static bool is_of_cell(const struct cell *cell, pid_t pid) {

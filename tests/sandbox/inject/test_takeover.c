@@ -84,7 +84,6 @@ static struct {
     bool happened;
     bool checked;  /* the task was in the middle of a checked call */
     bool by_image; /* it was the keeper of the image, and with it the session's state is lost */
-    pid_t task;
 } attack;
 
 static void take_over(pid_t tid, bool checked) {
@@ -93,7 +92,6 @@ static void take_over(pid_t tid, bool checked) {
     size_t bytes = (size_t)(takeover_code_end - takeover_code_start);
     attack.happened = true;
     attack.checked = checked;
-    attack.task = tid;
     attack.by_image = tid == session->current->keeper;
     int memory_fd = tracee_open_memory(tid);
     CHECK(memory_fd >= 0);
@@ -218,9 +216,7 @@ static bool attack_freezing(struct live *live, int moment) {
     attack.happened = false;
     attack.countdown = moment;
     int r = cell_freeze(cell, &end, &error);
-    /* What the keeper does in the copy that was begun is seen when the copy is wanted. */
-    const bool later = r == 0 && attack.happened && cell->result->copy.is_pending;
-    CHECK(later ? attack.task == cell->result->keeper : attack.happened ? r == -EUCLEAN : r == 0);
+    CHECK(attack.happened ? r == -EUCLEAN : r == 0);
     cell_discard(cell);
     return attack.happened;
 }
@@ -248,33 +244,6 @@ static void image_that_is_taken_over_makes_no_call(struct live *live) {
     read_output(live, said, sizeof said);
     CHECK_TEXT(said, "");
     CHECK(cell_create(live->session, &(struct cell_options){0}, &cell, &error) < 0);
-}
-
-/* The same of the copy that was begun when the cell was frozen. */
-static void image_that_is_taken_over_while_it_is_copied_makes_no_call(struct live *live) {
-    struct cell_end end;
-    struct error error = {0};
-    char said[4096];
-    for (int i = 0; i < PREFAULT_SAMPLES; i++)
-        CHECK_TEXT(live_do(live, "add 0"), "0");
-    struct cell *cell = live_start(live), *next = NULL;
-    attack.live = live;
-    for (int moment = 1;; moment++) {
-        attack.happened = false;
-        attack.countdown = moment;
-        if (cell_freeze(cell, &end, &error) == 0 && attack.happened)
-            break;
-        CHECK(attack.happened);
-        cell_discard(cell);
-        attack.countdown = 0;
-        read_output(live, said, sizeof said); /* of a worker that was taken over */
-        cell = live_start(live);
-    }
-    CHECK(cell->result->copy.is_pending && attack.task == cell->result->keeper);
-    cell_commit(cell);
-    CHECK(cell_create(live->session, &(struct cell_options){0}, &next, &error) < 0);
-    read_output(live, said, sizeof said);
-    CHECK_TEXT(said, "");
 }
 
 static void read_text(pid_t pid, const char *name, char *text, size_t size) {
@@ -448,8 +417,6 @@ static const struct live_case cases[] = {
     {"tasks_that_are_made_can_do_no_more_than_a_cell", tasks_that_are_made_can_do_no_more_than_a_cell, NULL},
     {"tasks_that_are_frozen_can_do_no_more_than_a_cell", tasks_that_are_frozen_can_do_no_more_than_a_cell, NULL},
     {"image_that_is_taken_over_makes_no_call", image_that_is_taken_over_makes_no_call, NULL},
-    {"image_that_is_taken_over_while_it_is_copied_makes_no_call",
-     image_that_is_taken_over_while_it_is_copied_makes_no_call, NULL},
     {"neighbours_of_a_cell_are_hollow", neighbours_of_a_cell_are_hollow, NULL},
     {"nothing_of_the_kernel_process_is_in_reach", nothing_of_the_kernel_process_is_in_reach, have_secret},
     {"keepers_live_in_a_cage", keepers_live_in_a_cage, NULL},
