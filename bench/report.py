@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
@@ -65,9 +66,15 @@ def markdown(header, rows, numbers=True):
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
 
 
+def json_text(result):
+    """JSON, each list of numbers on a line of its own."""
+    numbers = re.compile(r"\[\s*(-?[\d.][-+\d.e,\s]*?)\s*\]")
+    return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(result, indent=1))
+
+
 def write(output, text, result):
     """Prints a text and writes it beside all values, as output.md and output.json."""
     print(text)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.with_suffix(".md").write_text(text + "\n")
-    output.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    output.with_suffix(".json").write_text(json_text(result) + "\n")

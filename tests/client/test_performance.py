@@ -27,12 +27,9 @@ COSTS = [
     ("memory of an idle kernel", "memory when idle (PSS)", "MiB"),
     ("the same with pandas and a chart, in a class of thirty", "memory of a kernel, idle (PSS)", "MiB"),
 ]
-# What only results of an earlier bench have. It goes from here with them.
-FORMER = [("after pauses of 50 ms, as people work", "pass, after pauses of 50 ms", "ms")]
 CELLS = [
     ("one after the other", "pass, back to back", "ms"),
     ("after pauses of 20 ms", "pass, after pauses of 20 ms", "ms"),
-    *FORMER,
     ("with pandas and pyplot loaded", "pass with pandas and pyplot loaded", "ms"),
     ("with 100 MB of numpy in the session", "pass with 100 MB of numpy", "ms"),
     ("with 1 GB of numpy", "pass with 1 GB of numpy", "ms"),
@@ -142,7 +139,7 @@ def test_page_of_performance_has_these_blocks_and_no_other():
 
 @pytest.mark.parametrize(("page", "name"), BLOCKS, ids=lambda part: getattr(part, "name", part))
 def test_figures_are_those_that_the_bench_measures(page, name):
-    known = [*measures.MEASURES, *crowd.MEASURES, *classroom.MEASURES, *(measure for _, measure, _ in FORMER)]
+    known = [*measures.MEASURES, *crowd.MEASURES, *classroom.MEASURES]
     assert [measure for _, measure, _ in BLOCKS[page, name][1] if measure not in known] == []
 
 
