@@ -83,7 +83,7 @@ int restorer_open(struct restorer *restorer, const char *path, int flags) {
 int restorer_reopen(struct restorer *restorer, int made, int flags) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", made);
-    int opened = open_at(restorer, path, flags | O_NONBLOCK);
+    int opened = open_at(restorer, path, (flags & ~O_DIRECT) | O_NONBLOCK);
     if (opened < 0 || (flags & O_NONBLOCK))
         return opened;
     int r =

@@ -57,7 +57,7 @@ uint64_t restorer_at(const struct restorer *restorer, size_t offset);
 int restorer_open(struct restorer *restorer, const char *path, int flags) MUST_CHECK;
 
 /* Opens what a descriptor of the task's leads to once more, without waiting: another open file on the same object.
- * O_NONBLOCK of flags is its own. */
+ * O_NONBLOCK of flags is its own; O_DIRECT is left to restorer_place(), for Linux opens no pipe with it. */
 int restorer_reopen(struct restorer *restorer, int made, int flags) MUST_CHECK;
 
 /* Queues what puts a descriptor that the task has made under each number that shared the open file of the first-th row.

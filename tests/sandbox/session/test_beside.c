@@ -116,8 +116,11 @@ static void sessions_pipes_cannot_be_reached_through_what_the_image_has_of_them(
     for (int i = 1; i <= 2; i++) { /* as root they are the kernel's, and no cell can open them */
         long opened = live_call(live, SYS_open, "\"/proc/self/fd/%d %d", i, i == 1 ? O_RDWR | O_NONBLOCK : O_WRONLY);
         CHECK(opened > 4 || opened == -EACCES);
-        if (opened > 4)
-            fds[n++] = opened;
+        if (opened <= 4)
+            continue;
+        fds[n++] = opened;
+        /* So they may be, and can't be opened. */
+        CHECK_EQUAL(live_call(live, SYS_fcntl, "%ld %d %d", opened, F_SETFL, O_DIRECT), 0);
     }
     struct cell *cell = start(live);
     for (long i = 0; i < n; i++) {
