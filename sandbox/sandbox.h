@@ -229,9 +229,9 @@ struct cell_options {
 };
 
 /*
- * Takes back what discarded cells beside the session's own have left, as far as nothing
- * of them is there any more: their processes, memory, files and places. Doesn't wait. True
- * while there is more to come: call it again in some milliseconds.
+ * Takes back what cells that have ended have left, as far as nothing of them is there any
+ * more: their processes and memory, and of those beside the session's own their files and
+ * places. Doesn't wait. True while there is more to come: call it again in some milliseconds.
  */
 bool session_settle(struct session *session);
 

@@ -25,7 +25,7 @@
 
 _Static_assert(PLACES *POLL_SET_OF_RUN + POLL_SET_OTHERS <= POLL_SET_MAX, "the poll set has room for each run");
 
-enum { SETTLE_MS = 5 }; /* between two looks at what discarded cells have left */
+enum { SETTLE_MS = 5 }; /* between two looks at what cells have left that have ended */
 
 int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
@@ -214,7 +214,7 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
         warm_watch(runner, set);
     if (runner_can_begin(runner))
         poll_set_deadline(set, 0); /* in the last turn another one began */
-    if (runner->settles)
+    if (runner_has_image(runner) && session_settle(runner->session))
         poll_set_deadline(set, clock_us() + SETTLE_MS * CLOCK_MS);
     for (size_t i = 0; i < runner->n_runs; i++) {
         struct run *run = runner->runs[i];
@@ -226,7 +226,6 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
 }
 
 void runner_tick(struct runner *runner, int64_t now_us) {
-    runner->settles = runner_has_image(runner) && session_settle(runner->session);
     if (runner->state == RUNNER_WARMING)
         warm_tick(runner, now_us);
     for (size_t i = 0; i < runner->n_runs; i++) {

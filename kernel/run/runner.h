@@ -94,7 +94,6 @@ struct runner {
     struct run *own;      /* the one of them that is the session's own: RUNNER_RUNNING, or refused; else NULL */
     uint64_t n_begun;     /* runs so far */
     uint64_t n_questions; /* of all runs so far */
-    bool settles;         /* discarded cells have left what is not taken back yet: session_settle() */
     struct run_parents parents;
     int execution_count;
     struct waiting waiting;

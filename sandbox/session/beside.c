@@ -69,7 +69,9 @@ void beside_fini(struct session *session) {
 }
 
 bool session_settle(struct session *session) {
-    bool more = false;
+    killed_reap(&session->killed);
+    killed_reap(&session->killed_ephemeral);
+    bool more = session->killed.n > 0 || session->killed_ephemeral.n > 0;
     for (unsigned i = 0; i < session->host.n_beside; i++) {
         struct beside_place *place = &session->beside[i];
         if (place->killed.n > 0)

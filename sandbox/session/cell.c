@@ -96,24 +96,18 @@ static int prepare(struct cell *cell, struct error *error) {
     return r;
 }
 
-static void reap_ended(struct session *session) {
-    killed_reap(&session->killed);
-    killed_reap(&session->killed_ephemeral);
-    session_settle(session);
-}
-
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
     if (options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT)
         return step_failed(ret_error, STEP_IMAGE, EINVAL, "only a cell that is discarded can begin from image 0");
-    reap_ended(session);
+    session_settle(session);
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = prepare(cell, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
-    reap_ended(session); /* those that ended meanwhile; cell_start() waits for the rest */
+    session_settle(session); /* those that ended meanwhile; cell_start() waits for the rest */
     strays_end(session);
     if (r)
         cell_discard(cell);

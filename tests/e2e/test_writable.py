@@ -8,6 +8,7 @@ import stat
 import subprocess
 
 import pytest
+from jupyter_client.connect import write_connection_file
 
 from folders import lose, notes, rows, tree
 from kernels import PETRI
@@ -345,7 +346,8 @@ def test_strict_has_no_writable_mode(configure, start, tmp_path):
     configure(writable={"on": True})
     start(name="petri-strict").good("open('a.txt', 'w').write('a')")
     assert (tmp_path / "outputs" / "a.txt").exists() and not (tmp_path / "a.txt").exists()
-    argv = [PETRI, "kernel", "none.json", "--profile", "strict", "--writable"]
+    connection, _ = write_connection_file(str(tmp_path / "connection.json"))
+    argv = [PETRI, "kernel", connection, "--profile", "strict", "--writable"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "profile strict writes to no folder" in done.stderr
 
