@@ -2,11 +2,11 @@
  * prefault.c - finding out which pages cells write, and having them copied ahead.
  *
  * Which pages a cell writes is read from its page map: private pages that no other
- * process shares are the ones that it has written. A page between two of them is
- * none of them: to copy it would cost more than a call. Large mappings are left out,
- * for they are data, and what a cell does with its data says nothing about the next one. What two cells have in
- * common is populated for each later cell by MADV_POPULATE_WRITE, in batches; a
- * range that is no longer there is skipped.
+ * process shares are the ones that it has written. Each run of them is a range of its
+ * own, for to copy a page between two costs more than a call. Large mappings are left
+ * out, for they are data, and what a cell does with its data says nothing about the
+ * next one. What two cells have in common is populated for each later cell by
+ * MADV_POPULATE_WRITE, in batches; a range that is no longer there is skipped.
  *
  * A wrong sample costs time and nothing else: populating a private page changes
  * nothing that a cell can see.

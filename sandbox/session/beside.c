@@ -68,10 +68,8 @@ void beside_fini(struct session *session) {
     }
 }
 
-bool session_settle(struct session *session) {
-    killed_reap(&session->killed);
-    killed_reap(&session->killed_ephemeral);
-    bool more = session->killed.n > 0 || session->killed_ephemeral.n > 0;
+bool beside_settle(struct session *session) {
+    bool more = false;
     for (unsigned i = 0; i < session->host.n_beside; i++) {
         struct beside_place *place = &session->beside[i];
         if (place->killed.n > 0)
@@ -105,7 +103,7 @@ bool session_has_place(const struct session *session) {
 }
 
 int beside_take(struct session *session) {
-    session_settle(session);
+    beside_settle(session);
     const int place = session_has_place(session) ? find_free(session) : -EAGAIN;
     if (place >= 0)
         session->beside[place].taken = true;

@@ -45,6 +45,9 @@ int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int
 /* Whether a process is such a kept copy, or one that is ending. */
 bool beside_has(const struct session *session, pid_t pid);
 
+/* session_settle() of the places. True while there is more to come. */
+bool beside_settle(struct session *session);
+
 /* Takes a free place: its index, or -EAGAIN. */
 int beside_take(struct session *session) MUST_CHECK;
 

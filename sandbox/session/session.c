@@ -251,6 +251,13 @@ unsigned session_take_strays(struct session *session) {
     return n;
 }
 
+bool session_settle(struct session *session) {
+    killed_reap(&session->killed);
+    killed_reap(&session->killed_ephemeral);
+    const bool more = beside_settle(session);
+    return more || session->killed.n > 0 || session->killed_ephemeral.n > 0;
+}
+
 void session_set_current(struct session *session, struct image *image) {
     pid_t killed;
     image_unref(session->current, &killed);
