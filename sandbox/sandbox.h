@@ -235,6 +235,18 @@ struct cell_options {
  */
 bool session_settle(struct session *session);
 
+/* Bytes of private memory that the session's image has more than image 0; 0 where that can't be told. */
+uint64_t session_grown_bytes(const struct session *session);
+
+/*
+ * Puts the image's memory into huge pages where it can, because cells of a large image are
+ * made sooner then; and has the next cells tell anew which pages they write. For an idle
+ * session without cells: what a cell that was made before shares with the image is there
+ * twice afterwards. *ret_n: how many huge pages were made.
+ * 1; 0 where is_idle(arg) ended it before; -EUCLEAN where the image is lost; or -errno.
+ */
+int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, size_t *ret_n) MUST_CHECK;
+
 /* Whether a cell beside the session's own can be made now. Where not, it can once enough of them are discarded and
  * session_settle() has taken back what they have left. */
 bool session_has_place(const struct session *session);

@@ -118,8 +118,11 @@ bool procfs_read_ids(struct procfs_ids *reader, struct procfs_text piece, pid_t 
 static inline bool procfs_page_is_private(uint64_t entry) {
     return entry >> 61 == 4 || entry >> 61 == 2; /* present or swapped, and of no file and not shared */
 }
+static inline bool procfs_page_is_present(uint64_t entry) {
+    return entry >> 63 == 1;
+}
 static inline bool procfs_page_is_exclusive(uint64_t entry) {
-    return entry >> 63 == 1 && (entry >> 56 & 1) == 1; /* present, and in no other process */
+    return procfs_page_is_present(entry) && (entry >> 56 & 1) == 1; /* present, and in no other process */
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "sandbox/files/folder.h"
 #include "sandbox/files/opened.h"
 #include "sandbox/filter/filter.h"
+#include "sandbox/image/huge_pages.h"
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
 #include "sandbox/session/beside.h"
@@ -35,6 +36,7 @@ struct session {
     struct session_habit habit_ephemeral; /* of the short ones */
     struct image *first;                  /* image 0 */
     struct image *current;                /* the last committed one */
+    struct huge_pages huge;               /* of its memory */
     struct session_files files;
     uint64_t next_layer;
     pid_t worker; /* the starting one, until session_capture() */

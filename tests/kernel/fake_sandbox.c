@@ -341,6 +341,17 @@ bool session_settle(struct session *session) {
     return plan_of(session).places_ending;
 }
 
+uint64_t session_grown_bytes(const struct session *session) {
+    return plan_of((struct session *)session).grown_bytes;
+}
+
+int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, size_t *ret_n) {
+    assert_true(is_idle(arg));
+    *ret_n = 1;
+    tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "compact");
+    return plan_of(session).compact;
+}
+
 bool session_has_place(const struct session *session) {
     const struct fake_plan plan = plan_of((struct session *)session);
     return !plan.places_ending && session->n[CELL_BESIDE] < (plan.beside_max ? plan.beside_max : BESIDE_MAX);

@@ -342,6 +342,7 @@ static void test_pages_are_told_by_their_bits(void **state) {
     assert_true(procfs_page_is_private(present) && procfs_page_is_private(swapped));
     assert_false(procfs_page_is_private(0) || procfs_page_is_private(present | of_file) ||
                  procfs_page_is_private(of_file) || procfs_page_is_private(swapped | of_file));
+    assert_true(procfs_page_is_present(present) && !procfs_page_is_present(swapped | exclusive));
     assert_true(procfs_page_is_exclusive(present | exclusive | 1));
     assert_false(procfs_page_is_exclusive(present) || procfs_page_is_exclusive(exclusive));
 }

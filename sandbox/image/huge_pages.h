@@ -1,0 +1,40 @@
+/*
+ * huge_pages.h - an image's memory in huge pages, so that its copies cost less.
+ *
+ * fork(2) copies an entry for each page that an image has, and the end of a copy looks
+ * at each again: some 0.4 µs a page for both, which a million small objects make 25 ms.
+ * Of a huge page there is one entry for its 512. A cell that writes into one gets the
+ * small page that it writes, as always; from then on this huge page has an entry for each.
+ *
+ * It takes Linux some milliseconds for each, so it is done while nobody waits.
+ *
+ * See: madvise(2), MADV_COLLAPSE (Linux 6.1); proc_pid_pagemap(5).
+ */
+#ifndef PETRI_SANDBOX_IMAGE_HUGE_PAGES_H
+#define PETRI_SANDBOX_IMAGE_HUGE_PAGES_H
+
+#include "sandbox/inject/inject.h"
+
+enum { HUGE_PAGE_BYTES = 2 << 20 };
+
+/* The ranges of a session's memory that were collapsed, or could not be: ascending, each of one huge page. */
+struct huge_pages {
+    uint64_t *address;
+    size_t n;
+};
+
+void huge_pages_fini(struct huge_pages *huge);
+
+/* Whether nobody waits for what is made. */
+typedef bool huge_pages_is_idle(void *arg);
+
+/*
+ * Has a keeper collapse what is full of small private pages, each range once until it was
+ * seen empty: one that cells write into would be taken apart by each of them again.
+ * ret_n: how many were. What a copy of the keeper shares with it is there twice afterwards.
+ * 1; 0 where is_idle(arg) ended it before; -EUCLEAN or -errno.
+ */
+int huge_pages_collapse(struct huge_pages *huge, const struct inject_task *keeper, huge_pages_is_idle *is_idle,
+                        void *arg, size_t *ret_n) MUST_CHECK;
+
+#endif
