@@ -18,6 +18,7 @@
 #include "kernel/records/history.h"
 #include "kernel/roster/roster.h"
 #include "kernel/run/accounts.h"
+#include "kernel/run/compact.h"
 #include "kernel/run/introspection.h"
 #include "kernel/run/preload.h"
 #include "kernel/run/runner.h"
@@ -40,6 +41,7 @@ struct kernel {
     struct runner runner;
     struct introspections introspections;
     struct preload preload;
+    struct compact compact;
     struct usage usage;
     struct roster roster; /* this kernel among those that run */
     bool stopping;

@@ -90,6 +90,13 @@ static void tell_roster(struct kernel *kernel) {
     roster_tell(&kernel->roster, &now);
 }
 
+/* The last that is done for an idle kernel. */
+static void tick_compact(struct kernel *kernel, int64_t now_us) {
+    struct introspections *introspections = &kernel->introspections;
+    const bool is_idle = introspections_are_idle(introspections) && !preload_runs(&kernel->preload);
+    compact_tick(&kernel->compact, &kernel->runner, &introspections->spare, is_idle, now_us);
+}
+
 /* One turn of the loop. 0 or -errno. */
 static int turn(struct kernel *kernel) {
     struct jupyter *jupyter = &kernel->jupyter;
@@ -99,6 +106,7 @@ static int turn(struct kernel *kernel) {
     runner_watch(&kernel->runner, &set);
     introspections_watch(&kernel->introspections, &kernel->runner, &set);
     preload_watch(&kernel->preload, &set);
+    compact_watch(&kernel->compact, &set);
     denied_watch(&kernel->runner, &set);
     backpressure_watch(&jupyter->backpressure, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
@@ -110,6 +118,7 @@ static int turn(struct kernel *kernel) {
     tell_roster(kernel);
     introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
+    tick_compact(kernel, now_us);
     if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)
         deferred_now(&kernel->deferred); /* no reply to kernel_info is delayed by it */
     return r;

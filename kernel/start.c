@@ -455,6 +455,7 @@ int start_kernel(const struct start_options *options) {
     introspections_init(&kernel.introspections);
     backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);
+    compact_init(&kernel.compact);
     prepare(&kernel, options, &start);
     choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);

@@ -281,7 +281,7 @@ void introspections_watch(struct introspections *all, const struct runner *runne
     spare_watch(&all->spare, set);
 }
 
-static bool is_idle(const struct introspections *all) {
+bool introspections_are_idle(const struct introspections *all) {
     bool idle = !all->waiting.first;
     for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
         idle &= !all->slots[i].request;
@@ -306,5 +306,5 @@ void introspections_tick(struct introspections *all, struct runner *runner, int6
         finish_introspection(runner, first);
     if (runner_has_image(runner))
         start_waiting(all, runner);
-    spare_tick(&all->spare, runner, is_idle(all), now_us);
+    spare_tick(&all->spare, runner, introspections_are_idle(all), now_us);
 }

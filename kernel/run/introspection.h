@@ -65,6 +65,9 @@ void introspections_fini(struct introspections *all);
 /* A request whose route is ROUTE_INTROSPECTION; takes it over. */
 void introspections_submit(struct introspections *all, struct jupyter *jupyter, struct request *request);
 
+/* Whether none runs or waits. */
+bool introspections_are_idle(const struct introspections *all);
+
 void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set);
 void introspections_tick(struct introspections *all, struct runner *runner, int64_t now_us);
 

@@ -73,6 +73,7 @@ static void make_kernel(struct harness *h) {
     kernel->accounts.redaction.variables = &kernel->accounts.variables;
     history_init(&kernel->history, "", &kernel->accounts.redaction, &kernel->log);
     preload_init(&kernel->preload);
+    compact_init(&kernel->compact);
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */
     assert_int_equal(comms_init(&kernel->comms), 0);
