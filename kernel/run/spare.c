@@ -16,6 +16,7 @@
 
 enum {
     IDLE_MS = 200,  /* of idleness before it is made: a run that comes meanwhile would wait for some milliseconds */
+    TYPING_MS = 30, /* the same after a completion, for who types goes on */
     KEEP_S = 300,   /* who has not typed for so long needs no memory for it */
     UNUSED_MAX = 3, /* who runs cell after cell does not type */
 };
@@ -46,6 +47,7 @@ struct cell *spare_take(struct spare *spare, const struct runner *runner) {
     if (spare->cell && is_current(spare, runner) && is_alive(spare->cell))
         cell = steal_pointer(spare->cell);
     spare_fini(spare);
+    spare->version = runner->version;
     return cell;
 }
 
@@ -88,7 +90,7 @@ void spare_tick(struct spare *spare, struct runner *runner, bool is_idle, int64_
     if (!is_idle || !may_be_made(spare, runner))
         spare->due_us = CLOCK_NEVER;
     else if (spare->due_us == CLOCK_NEVER)
-        spare->due_us = now_us + IDLE_MS * CLOCK_MS;
+        spare->due_us = now_us + (is_current(spare, runner) ? TYPING_MS : IDLE_MS) * CLOCK_MS;
     else if (spare->due_us <= now_us)
         make(spare, runner, now_us);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { IDLE_MS = 200, KEEP_S = 300 };
+enum { IDLE_MS = 200, TYPING_MS = 30, KEEP_S = 300 };
 
 static void complete(void) {
     char id[37];
@@ -85,6 +85,19 @@ static void test_cell_made_ahead_serves_beside_a_run(void **state) {
     expect_status(id, "ok");
 }
 
+static void test_who_types_waits_for_less(void **state) {
+    (void)state;
+    complete();
+    take_a_turn();
+    put_forward(TYPING_MS * CLOCK_MS);
+    take_a_turn();
+    expect_story("create start discard create");
+    run_cell("ok");
+    put_forward(TYPING_MS * CLOCK_MS);
+    take_a_turn();
+    expect_story("create start discard create discard"); /* who runs cells may run the next one */
+}
+
 static void test_cells_made_ahead_in_vain_are_made_no_more(void **state) {
     (void)state;
     complete();
@@ -128,6 +141,7 @@ int main(void) {
         WARM(test_cell_made_while_idle_is_given_to_the_next_completion),
         WARM(test_cell_made_ahead_is_discarded_once_a_run_is_over),
         WARM(test_cell_made_ahead_serves_beside_a_run),
+        WARM(test_who_types_waits_for_less),
         WARM(test_cells_made_ahead_in_vain_are_made_no_more),
         WARM(test_cell_made_ahead_is_not_kept_for_ever),
         WARM(test_cell_that_can_not_be_made_ahead_is_asked_for_again),
