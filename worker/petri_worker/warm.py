@@ -8,25 +8,25 @@ imports anything from the notebook's folder.
 
 import sys
 
+from petri_worker import introspect
 from petri_worker.packages import installed_only
 
 
 def start(shell, executor):
-    """Runs an empty cell, and formats a result."""
+    """Runs an empty cell, formats a result, and completes a name."""
     executor.execute({"code": "pass", "execution_count": 1, "silent": True})
     shell.display_formatter.format(0)
+    introspect.try_out(shell)
     shell.execution_count = 1
 
 
 def idle(shell):
-    """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
-    from petri_worker.introspect import preload
-
+    """Formats a traceback (lexer, style, source lines), and completes an argument's name (jedi). Returns the reply."""
     with installed_only():
         filename = shell.compile.cache("1 / 0\n")
         try:
             exec(compile("1 / 0\n", filename, "exec"), {})
         except ZeroDivisionError:
             shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
-        preload(shell)
+        introspect.preload(shell)
     return {"status": "ok"}
