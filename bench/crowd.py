@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from peers import Peer, family, pss_bytes
+from peers import Peer, address_spaces, family, pss_bytes
 from report import percentile
 
 KINDS = ("petri", "python3")
@@ -86,11 +86,11 @@ class Crowd:
 
     def memory_bytes(self):
         """Proportional memory of all kernels, without processes that end meanwhile."""
-        total = 0
+        sizes = {}
         for pid in family(*(peer.pid for peer in self.peers)):
             with contextlib.suppress(FileNotFoundError):
-                total += pss_bytes(pid)
-        return total
+                sizes[pid] = pss_bytes(pid)
+        return sum(sizes[pid] for pid in address_spaces(sizes))
 
 
 @contextlib.contextmanager

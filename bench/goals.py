@@ -67,7 +67,7 @@ GOALS = [
     *costs_at_most(1, measures.PASS_GIGABYTE, measures.PASS),
     *at_most(0.9, measures.DESCRIBE),
     *at_most(2.5, measures.IN_PLACE),
-    *at_most(1.5, *measures.COMPLETED_IN_LIBRARIES),
+    *at_most(1.5, measures.COMPLETE, *measures.COMPLETED_IN_LIBRARIES, measures.INSPECT),
     *at_most(0.1, measures.COMPLETE_BUSY),
     *at_most(1, measures.PRINTS),
     *all_of(measures.PRINTS_ARRIVED),

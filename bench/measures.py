@@ -14,9 +14,12 @@ from peers import Peer
 
 STARTS = 3  # of each kind of client in a round
 SETTLE_S = 1  # what a kernel does after its last cell is not idling
+READING_S = 3  # who opens a notebook reads before typing
+LOOKING_S = 3  # at a result
+TYPING_S = 0.15  # from one key to the next
 PAUSE_S = 0.02
 BUSY_S = 2
-COMPLETIONS = 20
+KEYS = 20
 PRINTS_COUNT = 100_000
 BIG_BYTES = 50_000_000
 FOLDERS = (50, 99)  # in the notebook's folder, and in each of them: 5,000 together
@@ -44,6 +47,8 @@ DESCRIBE = "a data frame's describe(), shown"
 IN_PLACE = "x += 1 on 1 GB of numpy"
 KERNEL_INFO = "kernel_info"
 COMPLETE = "complete, idle"
+COMPLETE_AT_ONCE = "complete, one right after the other"
+INSPECT = "inspect, idle"
 COMPLETE_BUSY = f"complete, while a cell runs for {BUSY_S} s"
 PRINTS = "100,000 prints"
 PRINTS_ARRIVED = "100,000 prints, arrived"
@@ -60,6 +65,7 @@ COMPLETED_IN_LIBRARIES = {
     "complete, idle: an attribute of a data frame": "frame.des",
     "complete, idle: an attribute of plt": "plt.pl",
 }
+INSPECTED = "frame.describe"
 COMPLETED = "busy.monoto"  # an attribute of a small module
 
 # What a session holds while the cost of a cell is measured, in this order; each takes the place of the last.
@@ -92,7 +98,9 @@ MEASURES = {
     IN_PLACE: ("ms", True),
     KERNEL_INFO: ("ms", True),
     COMPLETE: ("ms", True),
+    COMPLETE_AT_ONCE: ("ms", True),
     **{measure: ("ms", True) for measure in COMPLETED_IN_LIBRARIES},
+    INSPECT: ("ms", True),
     COMPLETE_BUSY: ("ms", True),
     PRINTS: ("s", True),
     PRINTS_ARRIVED: ("%", False),
@@ -114,10 +122,11 @@ def started(name, folder):
         yield peer
 
 
-def times_ms(action, count):
+def times_ms(action, count, pause_s=0.0):
     """The times of an action that returns nothing of interest."""
     times = []
     for _ in range(count):
+        time.sleep(pause_s)
         start = time.perf_counter()
         action()
         times.append(1000 * (time.perf_counter() - start))
@@ -133,9 +142,16 @@ def cells_ms(peer, code, count, pause_s=0.0):
     return times
 
 
-def completions_ms(peer, code, count):
-    peer.complete(code)  # the first one loads what it needs
-    return times_ms(lambda: peer.complete(code), count)
+def typed_ms(action):
+    """The times of an action that one key calls for, and the next."""
+    action()  # the first one loads what it needs
+    return times_ms(action, KEYS, TYPING_S)
+
+
+def hold(peer, code):
+    """Gives the kernel its state, and time for what it does with that: people look at what they have made."""
+    peer.run(code)
+    time.sleep(LOOKING_S)
 
 
 def footprint(peer):
@@ -181,7 +197,8 @@ def measure_bare(name, folder, count):
 def completion(peer):
     found = {}
     peer.run("import time as busy")
-    found[COMPLETE] = completions_ms(peer, COMPLETED, COMPLETIONS)
+    found[COMPLETE] = typed_ms(lambda: peer.complete(COMPLETED))
+    found[COMPLETE_AT_ONCE] = times_ms(lambda: peer.complete(COMPLETED), KEYS)
     found[COMPLETE_BUSY] = busy_completions_ms(peer)
     return found
 
@@ -213,7 +230,7 @@ def measure_states(name, folder, count):
     found = {}
     with started(name, folder) as peer:
         for measure, code in STATES.items():
-            peer.run(code)
+            hold(peer, code)
             found[measure] = cells_ms(peer, "pass", count // 4)
             if measure == PASS_GIGABYTE:
                 found[IN_PLACE] = in_place_ms(peer, count // 10)
@@ -238,20 +255,32 @@ def measure_libraries(name, folder, count):
         peer.run(FRAME)
         peer.show("frame.describe()")  # the first one imports what it needs
         found[DESCRIBE] = [1000 * peer.show("frame.describe()") for _ in range(count // 4)]
-        for measure, code in COMPLETED_IN_LIBRARIES.items():
-            found[measure] = completions_ms(peer, code, COMPLETIONS)
     return found
+
+
+def measure_typing(name, folder, _):
+    """What a person types who has opened a notebook and read in it first."""
+    with contextlib.closing(Peer(name, str(folder))) as peer:
+        peer.wait_for_iopub()
+        time.sleep(READING_S)
+        peer.run(LIBRARIES)
+        peer.run(FRAME)
+        found = {
+            measure: typed_ms(functools.partial(peer.complete, code))
+            for measure, code in COMPLETED_IN_LIBRARIES.items()
+        }
+        return found | {INSPECT: typed_ms(lambda: peer.inspect(INSPECTED))}
 
 
 def measure_dicts(name, folder, count):
     with started(name, folder) as peer:
-        peer.run(DICTS.format(1_000_000))
+        hold(peer, DICTS.format(1_000_000))
         return {PASS_DICTS: cells_ms(peer, "pass", count // 4)}
 
 
 def measure_many_dicts(name, folder, count):
     with started(name, folder) as peer:
-        peer.run(DICTS.format(10_000_000))
+        hold(peer, DICTS.format(10_000_000))
         return {PASS_MANY_DICTS: cells_ms(peer, "pass", count // 4)}
 
 
@@ -288,6 +317,7 @@ SECTIONS = (
     measure_bare,
     measure_states,
     measure_libraries,
+    measure_typing,
     measure_dicts,
     measure_folders,
     measure_files,

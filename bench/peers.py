@@ -1,6 +1,7 @@
 """A kernel to be measured: started through jupyter_client, asked through its blocking client."""
 
 import contextlib
+import ctypes
 import itertools
 import os
 import pathlib
@@ -20,6 +21,9 @@ STUCK_S = 180
 # After a reply and this long without a message, none is on its way any more.
 QUIET_S = 5
 AGAIN_S = 0.05
+
+_libc = ctypes.CDLL(None)
+_KCMP, _KCMP_VM = 312, 1  # of x86-64
 
 # Kernelspec and the name in the table; the first is what is measured, the others it is measured beside.
 PEERS = {"petri": "petri", "python3": "ipykernel", "xpython": "xpython"}
@@ -207,6 +211,11 @@ class Peer:
         if not self.shell_reply(self.client.complete(code))["matches"]:
             raise RuntimeError(f"{code!r} has no completions")
 
+    def inspect(self, name):
+        """Asks what a name stands for and waits for the reply; RuntimeError where it has none."""
+        if not self.shell_reply(self.client.inspect(name))["found"]:
+            raise RuntimeError(f"{name!r} is not found")
+
     def messages_of(self, request):
         """The iopub messages of a request up to its idle status, where that comes at all."""
         self.idle_came = False
@@ -233,8 +242,8 @@ class Peer:
         for _ in range(100):
             # petri's sandboxes come and go: one that has gone meanwhile has another in its place.
             with contextlib.suppress(FileNotFoundError):
-                sizes = [size for size in map(pss_bytes, family(self.pid)) if size]
-                return sum(sizes), len(sizes)
+                sizes = {pid: size for pid in family(self.pid) if (size := pss_bytes(pid))}
+                return sum(sizes[pid] for pid in address_spaces(sizes)), len(sizes)
             time.sleep(AGAIN_S)
         raise RuntimeError(f"the processes of {self.name} never stand still")
 
@@ -246,6 +255,15 @@ def pss_bytes(pid):
     except ProcessLookupError:
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def address_spaces(pids):
+    """One process for each address space: PSS of one that two processes have counts for both. See: kcmp(2)."""
+    found = []
+    for pid in pids:
+        if not any(_libc.syscall(_KCMP, pid, other, _KCMP_VM, 0, 0) == 0 for other in found):
+            found.append(pid)
+    return found
 
 
 def stat_fields(pid):
