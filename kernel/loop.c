@@ -106,6 +106,8 @@ static int turn(struct kernel *kernel) {
     runner_watch(&kernel->runner, &set);
     introspections_watch(&kernel->introspections, &kernel->runner, &set);
     preload_watch(&kernel->preload, &set);
+    if (!preload_runs(&kernel->preload))
+        ahead_watch(&kernel->runner, &set);
     compact_watch(&kernel->compact, &set);
     denied_watch(&kernel->runner, &set);
     backpressure_watch(&jupyter->backpressure, &set);

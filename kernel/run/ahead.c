@@ -45,9 +45,18 @@ static int make_next(struct runner *runner, struct error *ret_error) {
     return make_cell(runner, &options, &runner->ahead, &runner->ahead_us, ret_error);
 }
 
+static bool is_due(const struct runner *runner) {
+    return runner->state == RUNNER_IDLE && !runner->ahead && !runner->ahead_failed;
+}
+
+void ahead_watch(const struct runner *runner, struct poll_set *set) {
+    if (is_due(runner))
+        poll_set_deadline(set, 0);
+}
+
 void ahead_make(struct runner *runner) {
     struct error error;
-    if (runner->state != RUNNER_IDLE || runner->ahead || runner->ahead_failed || make_next(runner, &error) == 0)
+    if (!is_due(runner) || make_next(runner, &error) == 0)
         return;
     runner->ahead_failed = true;
     log_write(runner->log, LOG_LEVEL_WARNING, "%s", error.text);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/base/poll_set.h"
 
 #include <stdbool.h>
 
@@ -14,6 +15,9 @@ struct runner;
 
 /* Whether no request waits for a cell that is made ahead: is_idle of struct cell_options. arg: the runner. */
 bool ahead_has_time(void *arg);
+
+/* Where the session's next cell is to be made, the turn doesn't wait. */
+void ahead_watch(const struct runner *runner, struct poll_set *set);
 
 /* Makes the session's next cell ahead, if its own place is free and it has none. */
 void ahead_make(struct runner *runner);

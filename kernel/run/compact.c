@@ -49,7 +49,6 @@ static bool put_into_huge_pages(struct runner *runner, struct spare *spare) {
     int r = session_compact(runner->session, has_time, &patience, &n);
     if (n > 0)
         log_write(runner->log, LOG_LEVEL_DEBUG, "%zu huge pages were made of the session's memory", n);
-    ahead_make(runner);
     return r != 0;
 }
 
