@@ -10,6 +10,7 @@
 #include "preload.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/load.h"
 #include "kernel/base/log.h"
 #include "kernel/run/runner.h"
 
@@ -18,8 +19,12 @@ enum {
     IDLE_MS = 300,   /* of idleness before it begins: clients open with a burst of requests */
     WALL_MS = 20000, /* on a busy machine; usually loading takes a second or two */
     CPU_MS = 10000,
-    MAX_TRIES = 5,
+    MAX_TRIES = 5,   /* of each portion */
+    AGAIN_MS = 1000, /* where all processors are busy */
 };
+
+/* In this order; the second takes ten times as long. */
+static const char *const portions[PRELOAD_PORTIONS] = {"errors", "completions"};
 
 void preload_init(struct preload *preload) {
     *preload = (struct preload){.begin_us = CLOCK_NEVER};
@@ -44,7 +49,7 @@ void preload_cancel(struct preload *preload) {
 
 static void start_preload(struct preload *preload, struct runner *runner, int64_t now_us) {
     struct limits limits = runner->limits;
-    json_auto_t *frame = json_pack("{s:s}", "type", "warm");
+    json_auto_t *frame = json_pack("{s:s, s:s}", "type", "warm", "portion", portions[preload->n_done]);
     limits_resolve(&limits);
     limits.values[LIMIT_CPU] = clock_sooner(CPU_MS, limits.values[LIMIT_CPU]);
     const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
@@ -63,9 +68,12 @@ static void commit(struct preload *preload, struct runner *runner) {
     struct cell_end end;
     if (cell_freeze(preload->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(preload->cell));
-        preload->over = runner->preloaded = true;
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has preloaded what is needed for %s",
+                  portions[preload->n_done]);
+        preload->n_done++;
+        preload->tries = 0;
+        preload->over = runner->preloaded = preload->n_done == PRELOAD_PORTIONS;
         runner->version++;
-        log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has preloaded");
     }
 }
 
@@ -96,6 +104,10 @@ void preload_tick(struct preload *preload, struct runner *runner, int64_t now_us
         preload->begin_us = CLOCK_NEVER;
     else if (preload->begin_us == CLOCK_NEVER)
         preload->begin_us = now_us + IDLE_MS * CLOCK_MS;
-    else if (preload->begin_us <= now_us)
+    else if (preload->begin_us > now_us)
+        return;
+    else if (load_leaves_processor())
         start_preload(preload, runner, now_us);
+    else
+        preload->begin_us = now_us + AGAIN_MS * CLOCK_MS;
 }

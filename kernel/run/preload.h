@@ -1,10 +1,11 @@
 /*
  * preload.h - loads ahead of time what the interpreter needs for its first error and its first completion.
  *
- * Once the kernel has been idle for a moment, the worker loads it in a cell of
- * its own, which is committed: every later cell, and every completion, starts
- * with it. A request that comes meanwhile discards the preload, which is tried
- * again later.
+ * Once the kernel has been idle for a moment, on a machine that has a processor to
+ * spare, the worker loads it in cells of its own, which are committed: every later cell,
+ * and every completion, starts with it. There are two portions: what errors and inspections
+ * need takes some 200 ms, what some completions need (jedi) up to two seconds. A request
+ * that comes meanwhile discards the preload, which is tried again later.
  *
  * No request asks for that cell and no record has it, so it runs only while no
  * user's code has been committed to the image. Where the first cell is committed
@@ -20,12 +21,15 @@
 
 struct runner;
 
+enum { PRELOAD_PORTIONS = 2 };
+
 struct preload {
     struct cell *cell; /* owned; NULL while there is none */
     struct exchange exchange;
     int64_t begin_us; /* when to begin; CLOCK_NEVER while it runs, or while the runner is not idle */
-    int tries;
-    bool over; /* it has been committed, or has failed too often */
+    int n_done;       /* portions that have been committed */
+    int tries;        /* of the next one */
+    bool over;        /* all have been committed, or one has failed too often */
 };
 
 void preload_init(struct preload *preload);

@@ -122,7 +122,7 @@ def test_complete_needs_no_jedi_before_the_preload_and_uses_it_afterwards(new_wo
     assert "bravo" in complete(worker, "bra", 3)["matches"]
     matches = complete(worker, "first.split", 11)["matches"]
     assert [match.rpartition(".")[2] for match in matches] == ["split", "splitlines"]
-    assert worker.request({"type": "warm"}).reply == {"status": "ok"}
+    assert worker.request({"type": "warm", "portion": "completions"}).reply == {"status": "ok"}
     reply = complete(worker, "bra", 3)
     (found,) = [one for one in reply["metadata"]["_jupyter_types_experimental"] if one["text"] == "bravo"]
     assert found["type"] == "function"

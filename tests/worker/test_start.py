@@ -77,9 +77,11 @@ def test_stack_is_written_on_the_signal_while_code_runs(new_worker, label):
 
 def test_warm_loads_what_errors_and_completions_need(new_worker, label):
     worker = new_worker(label)
-    assert worker.request({"type": "warm"}).reply == {"status": "ok"}
-    code = "import sys; print([m in sys.modules for m in ('stack_data', 'jedi')])"
-    assert worker.execute(code).stdout == "[True, True]\n"
+    loaded = "import sys; print([m in sys.modules for m in ('stack_data', 'pygments.lexers.python', 'jedi.api')])"
+    assert worker.request({"type": "warm", "portion": "errors"}).reply == {"status": "ok"}
+    assert worker.execute(loaded).stdout.startswith("[True, True, ")
+    assert worker.request({"type": "warm", "portion": "completions"}).reply == {"status": "ok"}
+    assert worker.execute(loaded).stdout == "[True, True, True]\n"
     assert worker.execute("sys.last_type if hasattr(sys, 'last_type') else None").of("execute_result") == []
 
 
@@ -98,7 +100,8 @@ def planted(tmp_path, monkeypatch):
 
 def test_what_petri_runs_by_itself_imports_nothing_from_the_folder(new_worker, label, planted):
     worker = new_worker(label)
-    assert worker.request({"type": "warm"}).reply == {"status": "ok"}
+    for portion in ("errors", "completions"):
+        assert worker.request({"type": "warm", "portion": portion}).reply == {"status": "ok"}
     worker.request({"type": "check", "what": "result_json_schema", "schema": {}, "data": {"text/plain": "1"}})
     assert not (planted / "imported").exists()
     assert worker.execute("import sys; sys.path.count('')").result == "1"

@@ -52,7 +52,7 @@ class Worker:
             "inspect": lambda request, buffers: self._look(introspect.inspect, request),
             "check": lambda request, buffers: checks.check(request),
             "comm": self._comm,
-            "warm": lambda request, buffers: warm.idle(self.shell),
+            "warm": lambda request, buffers: warm.idle(self.shell, request),
         }
 
     def publish(self, msg_type, content, metadata=None, buffers=(), parent=None):

@@ -32,12 +32,11 @@ class CellInspector(Inspector):
 
 
 def preload(shell):
-    """Completes a name without jedi, and one with it, which is used from then on; and inspects one (its lexer)."""
+    """Completes a name without jedi, and one with it, which is used from then on."""
     global _is_ready
     _is_ready = True
     for code in ("impor", "(impor"):  # in brackets it may be the name of an argument
         complete(shell, {"code": code, "cursor_pos": len(code)})
-    inspect(shell, {"code": "len", "cursor_pos": 3})
 
 
 def try_out(shell):

@@ -1,9 +1,9 @@
 """
-Loads and tries out what cells need, ahead of time, in two portions. start() is
-part of every start: what each first cell needs. The `warm` request comes while
-the kernel is idle: what a first error and a first completion need, which takes
-as long as half a start. Neither leaves anything that a cell could see, or
-imports anything from the notebook's folder.
+Loads and tries out what cells need, ahead of time, in three portions. start() is
+part of every start: what each first cell needs. The `warm` requests come while
+the kernel is idle: what a first error needs, which takes as long as a start, and
+what some completions need, which takes several times as long. None leaves
+anything that a cell could see, or imports anything from the notebook's folder.
 """
 
 import sys
@@ -20,13 +20,21 @@ def start(shell, executor):
     shell.execution_count = 1
 
 
-def idle(shell):
-    """Formats a traceback (lexer, style, source lines), and completes an argument's name (jedi). Returns the reply."""
+def errors(shell):
+    """Formats a traceback (lexer, style, source lines), and inspects a name."""
+    filename = shell.compile.cache("1 / 0\n")
+    try:
+        exec(compile("1 / 0\n", filename, "exec"), {})
+    except ZeroDivisionError:
+        shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
+    introspect.inspect(shell, {"code": "len", "cursor_pos": 3})
+
+
+_PORTIONS = {"errors": errors, "completions": introspect.preload}
+
+
+def idle(shell, request):
+    """Loads the portion that is asked for. Returns the reply."""
     with installed_only():
-        filename = shell.compile.cache("1 / 0\n")
-        try:
-            exec(compile("1 / 0\n", filename, "exec"), {})
-        except ZeroDivisionError:
-            shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
-        introspect.preload(shell)
+        _PORTIONS[request["portion"]](shell)
     return {"status": "ok"}

@@ -1,14 +1,18 @@
 /* What petri runs by itself, with a worker played by the test: only in an image that no user's code has run. */
 #include "tests/kernel/cells.h"
 #include "tests/kernel/fake_clock.h"
+#include "tests/kernel/fake_load.h"
 
 #include "kernel/base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#define TWICE "create start freeze commit create start freeze commit create"
 
 enum { IDLE_S = 1, ROUNDS = 20, STUCK_ROUNDS = 1000 };
 
@@ -46,7 +50,7 @@ static int n_starts(void) {
     return n;
 }
 
-static void expect_preload(void) {
+static void expect_portion(const char *portion) {
     int before = n_starts();
     for (int i = 0; i < STUCK_ROUNDS && n_starts() == before; i++) {
         take_a_turn();
@@ -54,18 +58,53 @@ static void expect_preload(void) {
     }
     json_t *frame = harness_next_cell(&h);
     expect_text(frame, "type", "warm");
+    expect_text(frame, "portion", portion);
     json_decref(frame);
+}
+
+static void expect_preload(void) {
+    expect_portion("errors");
+}
+
+/* Without an event that would wake the loop. */
+static void test_next_cell_is_made_as_soon_as_a_portion_is_committed(void **state) {
+    (void)state;
+    expect_portion("errors");
+    harness_done(&h, "ok");
+    for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "commit create"); i++)
+        usleep(10000);
+    assert_string_equal(fake_story(h.session), "create start freeze commit create");
 }
 
 static void test_preload_is_committed_before_the_first_cell(void **state) {
     (void)state;
-    expect_preload();
+    expect_portion("errors");
     harness_done(&h, "ok");
-    for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "commit create"); i++)
+    expect_portion("completions");
+    harness_done(&h, "ok");
+    for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), TWICE); i++)
         take_a_turn();
     run_cell("ok");
     be_idle();
-    assert_string_equal(fake_story(h.session), "create start freeze commit create start freeze commit create");
+    assert_string_equal(fake_story(h.session), TWICE " start freeze commit create");
+}
+
+static void test_what_comes_between_the_portions_ends_the_preload(void **state) {
+    (void)state;
+    expect_portion("errors");
+    harness_done(&h, "ok");
+    run_cell("ok");
+    be_idle();
+    assert_string_equal(fake_story(h.session), TWICE);
+}
+
+static void test_busy_machine_is_left_alone(void **state) {
+    (void)state;
+    fake_load_is_high(true);
+    be_idle();
+    assert_int_equal(n_starts(), 0);
+    fake_load_is_high(false);
+    expect_preload();
 }
 
 static void test_no_preload_runs_once_a_cell_was_committed(void **state) {
@@ -149,7 +188,10 @@ static void test_preload_over_its_cpu_time_is_given_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        PRELOAD(test_next_cell_is_made_as_soon_as_a_portion_is_committed),
         PRELOAD(test_preload_is_committed_before_the_first_cell),
+        PRELOAD(test_what_comes_between_the_portions_ends_the_preload),
+        PRELOAD(test_busy_machine_is_left_alone),
         PRELOAD(test_no_preload_runs_once_a_cell_was_committed),
         PRELOAD(test_no_preload_runs_once_a_cell_with_an_error_was_committed),
         PRELOAD(test_preload_runs_after_a_comm_message_without_code),
