@@ -23,7 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,6 +248,28 @@ static void image_that_is_taken_over_makes_no_call(struct live *live) {
     CHECK(cell_create(live->session, &(struct cell_options){0}, &cell, &error) < 0);
 }
 
+static bool always(void *arg) {
+    (void)arg;
+    return true;
+}
+
+/* The same where it is asked for huge pages: a session's memory then has some that can be collapsed. */
+static void image_that_is_compacted_and_taken_over_makes_no_call(struct live *live) {
+    const int bytes = 8 << 20;
+    char said[64];
+    size_t n = 1;
+    const long at =
+        live_call(live, SYS_mmap, "0 %d %d %d -1 0", bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    CHECK_EQUAL(live_call(live, SYS_madvise, "%ld %d %d", at, bytes, MADV_POPULATE_WRITE), 0);
+    attack.live = live;
+    attack.countdown = 1;
+    CHECK_EQUAL(session_compact(live->session, always, NULL, &n), -EUCLEAN);
+    CHECK(attack.happened && attack.by_image);
+    CHECK_EQUAL(n, 0);
+    read_output(live, said, sizeof said);
+    CHECK_TEXT(said, "");
+}
+
 static void read_text(pid_t pid, const char *name, char *text, size_t size) {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
@@ -417,6 +441,8 @@ static const struct live_case cases[] = {
     {"tasks_that_are_made_can_do_no_more_than_a_cell", tasks_that_are_made_can_do_no_more_than_a_cell, NULL},
     {"tasks_that_are_frozen_can_do_no_more_than_a_cell", tasks_that_are_frozen_can_do_no_more_than_a_cell, NULL},
     {"image_that_is_taken_over_makes_no_call", image_that_is_taken_over_makes_no_call, NULL},
+    {"image_that_is_compacted_and_taken_over_makes_no_call", image_that_is_compacted_and_taken_over_makes_no_call,
+     NULL},
     {"neighbours_of_a_cell_are_hollow", neighbours_of_a_cell_are_hollow, NULL},
     {"nothing_of_the_kernel_process_is_in_reach", nothing_of_the_kernel_process_is_in_reach, have_secret},
     {"keepers_live_in_a_cage", keepers_live_in_a_cage, NULL},
