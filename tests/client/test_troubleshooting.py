@@ -97,7 +97,11 @@ FOR_USERS = {
 }
 # Parts that only stand inside of others, and what only developers read.
 PARTS = {"a tool", " and … more", " and the ", "no names", "no outcome", ": there is no memory"}
-DEBUG = {"the interpreter is ready", "the interpreter has preloaded"}
+DEBUG = {
+    "the interpreter is ready",
+    "the interpreter has preloaded what is needed for …",
+    "… huge pages were made of the session's memory",
+}
 NOT_A_STEP = "STEP_NONE"
 
 
