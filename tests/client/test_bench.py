@@ -55,7 +55,7 @@ class Pretender:
     def nothing(self, *_, **__):
         pass
 
-    close = kernel_info = reply = wait_for_iopub = complete = send = shell_reply = nothing
+    close = kernel_info = reply = wait_for_iopub = complete = inspect = send = shell_reply = nothing
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -101,10 +103,22 @@ class Walk:
         ) as server:
             lines = (re.search(r"(http://127\.0\.0\.1:\d+)/lab\?(token=\w+)", line) for line in server.stdout)
             found = next(filter(None, lines), None)
-            with urllib.request.urlopen(f"{found[1]}/api/kernelspecs?{found[2]}", timeout=STUCK_S) as answer:
-                assert "petri" in json.load(answer)["kernelspecs"]
+            assert "petri" in self.answer(f"{found[1]}/api/kernelspecs?{found[2]}")["kernelspecs"]
             server.terminate()
         return ""
+
+    @staticmethod
+    def answer(url):
+        """Jupyter's server tells its address before it listens there."""
+        until = time.monotonic() + STUCK_S
+        while True:
+            try:
+                with urllib.request.urlopen(url, timeout=STUCK_S) as answer:
+                    return json.load(answer)
+            except urllib.error.URLError as error:
+                if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
 
     def python(self, code):
         if not self.kernel:
