@@ -28,7 +28,7 @@ enum { PAGE = 4096, PAGES = HUGE_PAGE_BYTES / PAGE, FULL = PAGES / 8 * 7, GROW =
 /* One look at all of a keeper's memory, in ascending order. */
 struct look {
     const struct inject_task *keeper;
-    huge_pages_is_idle *is_idle;
+    cell_is_idle *is_idle;
     void *arg;
     int pagemap;
     const struct huge_pages *before;
@@ -124,8 +124,8 @@ static int keep_rest(struct look *look) {
     return r;
 }
 
-int huge_pages_collapse(struct huge_pages *huge, const struct inject_task *keeper, huge_pages_is_idle *is_idle,
-                        void *arg, size_t *ret_n) {
+int huge_pages_collapse(struct huge_pages *huge, const struct inject_task *keeper, cell_is_idle *is_idle, void *arg,
+                        size_t *ret_n) {
     auto_fd pagemap = process_open_fd(keeper->tid, "pagemap", O_RDONLY);
     auto_file maps = process_open(keeper->tid, "maps");
     struct look look = {.keeper = keeper, .is_idle = is_idle, .arg = arg, .pagemap = pagemap, .before = huge};

@@ -2,7 +2,7 @@
  * huge_pages.h - an image's memory in huge pages, so that its copies cost less.
  *
  * fork(2) copies an entry for each page that an image has, and the end of a copy looks
- * at each again: some 0.4 µs a page for both, which a million small objects make 25 ms.
+ * at each again: a million small objects double what a cell costs (docs/performance.md).
  * Of a huge page there is one entry for its 512. A cell that writes into one gets the
  * small page that it writes, as always; from then on this huge page has an entry for each.
  *
@@ -25,16 +25,13 @@ struct huge_pages {
 
 void huge_pages_fini(struct huge_pages *huge);
 
-/* Whether nobody waits for what is made. */
-typedef bool huge_pages_is_idle(void *arg);
-
 /*
  * Has a keeper collapse what is full of small private pages, each range once until it was
  * seen empty: one that cells write into would be taken apart by each of them again.
  * ret_n: how many were. What a copy of the keeper shares with it is there twice afterwards.
  * 1; 0 where is_idle(arg) ended it before; -EUCLEAN or -errno.
  */
-int huge_pages_collapse(struct huge_pages *huge, const struct inject_task *keeper, huge_pages_is_idle *is_idle,
-                        void *arg, size_t *ret_n) MUST_CHECK;
+int huge_pages_collapse(struct huge_pages *huge, const struct inject_task *keeper, cell_is_idle *is_idle, void *arg,
+                        size_t *ret_n) MUST_CHECK;
 
 #endif

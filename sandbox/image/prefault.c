@@ -96,8 +96,7 @@ void prefault_intersect(struct prefault *habit, const struct prefault *other) {
     *habit = both;
 }
 
-int prefault_apply(const struct prefault *prefault, const struct inject_task *task, prefault_is_idle *is_idle,
-                   void *arg) {
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg) {
     struct inject_call calls[INJECT_MAX_CALLS];
     size_t next = 0;
     while (next < prefault->n && is_idle(arg)) {

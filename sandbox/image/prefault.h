@@ -37,13 +37,9 @@ int prefault_sample(pid_t pid, size_t most, struct prefault *ret);
 /* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
 void prefault_intersect(struct prefault *habit, const struct prefault *other);
 
-/* Whether nobody waits for what is made. */
-typedef bool prefault_is_idle(void *arg);
-
 /* Has a stopped task populate the ranges, as long as is_idle(arg) says that there is time; those that are no longer
  * there are passed over. 0, -EUCLEAN or -errno. */
-int prefault_apply(const struct prefault *prefault, const struct inject_task *task, prefault_is_idle *is_idle,
-                   void *arg);
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg);
 
 /*
  * Makes Linux copy the page tables of a stopped process' private file mappings

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { BUSY_MAX = 256, LOOKS = 10000 };
+enum { BUSY_MAX = 1024, LOOKS = 10000 };
 
 static void test_who_asks_does_not_count(void **state) {
     (void)state;
