@@ -306,6 +306,15 @@ struct cell_usage {
  */
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 
+/*
+ * Has the memory that a running cell is about to write copied in large pieces where it
+ * writes through much of what it shares with the image; no more than a part of what its limit
+ * leaves it, and as long as has_time(arg) says so. Some 20 microseconds where it doesn't.
+ * *ret_bytes: how much was copied. 0; or -errno, or -EUCLEAN for hostile memory: not to be
+ * called for this cell again.
+ */
+int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) MUST_CHECK;
+
 /* A system call that a cell was refused. */
 struct denied_call {
     char syscall[32];

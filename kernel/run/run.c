@@ -35,6 +35,7 @@ struct run *run_create(struct runner *runner, struct request *request, uint64_t 
     run->number = number;
     validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
     exchange_init(&run->now.exchange);
+    in_place_init(&run->now.in_place);
     run->now.deadline_us = CLOCK_NEVER;
     run->now.grace_us = CLOCK_NEVER;
     run->now.stack_us = CLOCK_NEVER;

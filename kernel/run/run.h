@@ -10,6 +10,7 @@
 #include "kernel/policy/limits.h"
 #include "kernel/policy/spec.h"
 #include "kernel/run/captures.h"
+#include "kernel/run/in_place.h"
 #include "kernel/run/names.h"
 #include "kernel/run/validation.h"
 #include "kernel/worker/displays.h"
@@ -92,6 +93,7 @@ struct run_progress {
     int64_t stack_us; /* when a cell over its time is ended, after it was asked for its stack; else CLOCK_NEVER */
     enum limit over;  /* the limit of time that it is over, while it is asked for its stack */
     uint64_t asked_at_bytes; /* what it held when it was last asked for its stack because of its memory */
+    struct in_place in_place;
     struct question question;
     struct names names; /* that its programs ask for */
     bool warned;        /* the user has been told that its time is nearly over */

@@ -107,6 +107,7 @@ void work_begin(struct run *run, json_t *frame) {
         run->now.phase = RUN_WORKS;
         tell_note(run);
         watchdog_begin(run);
+        in_place_begin(&run->now.in_place, clock_us());
     }
 }
 
@@ -257,6 +258,8 @@ static void work(struct run *run, int64_t now_us) {
         watchdog_tick(run, now_us);
     if (run->now.phase == RUN_WORKS)
         outputs_tick(&run->now.outputs, now_us);
+    if (run->now.phase == RUN_WORKS && run->now.exchange.state == EXCHANGE_OPEN)
+        in_place_tick(run, now_us);
 }
 
 void work_watch(struct run *run, struct poll_set *set) {
@@ -264,6 +267,8 @@ void work_watch(struct run *run, struct poll_set *set) {
         outputs_watch(&run->now.outputs, set);
     exchange_watch(&run->now.exchange, set);
     watchdog_watch(run, set);
+    if (run->now.exchange.state == EXCHANGE_OPEN)
+        in_place_watch(&run->now.in_place, set);
 }
 
 void work_tick(struct run *run, int64_t now_us) {

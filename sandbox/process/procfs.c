@@ -226,7 +226,7 @@ bool procfs_parse_id(const char *name, int *ret_id) {
 }
 
 /* The fields behind the name: of those in front of the times one is a letter, and some may be negative. */
-enum { FIELDS_TO_FAULTS = 7, FIELDS_TO_TIMES = 2, FIELDS_TO_THREADS = 2 };
+enum { FIELDS_TO_FAULTS = 6, FIELDS_TO_TIMES = 2, FIELDS_TO_THREADS = 2 };
 
 static bool skip_fields(struct procfs_text *text, int n) {
     int64_t ignored;
@@ -248,7 +248,8 @@ bool procfs_parse_stat(struct procfs_text text, struct procfs_stat *ret) {
         return false;
     stat.state = line.at[2];
     skip(&line, 3);
-    if (!skip_fields(&line, FIELDS_TO_FAULTS) || !take_number(&line, 10, &stat.child_faults) ||
+    if (!skip_fields(&line, FIELDS_TO_FAULTS) || !take_number(&line, 10, &stat.faults) ||
+        !take_number(&line, 10, &stat.child_faults) ||
         !skip_fields(&line, FIELDS_TO_TIMES) || !take_number(&line, 10, &stat.user_ticks) ||
         !take_number(&line, 10, &stat.system_ticks) || !take_number(&line, 10, &stat.children_user_ticks) ||
         !take_number(&line, 10, &stat.children_system_ticks) || !skip_fields(&line, FIELDS_TO_THREADS) ||

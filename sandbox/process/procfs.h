@@ -66,6 +66,7 @@ bool procfs_parse_id(const char *name, int *ret_id);
 /* A task or process. See: proc_pid_stat(5). */
 struct procfs_stat {
     char state;            /* of the first thread, where it is a process */
+    uint64_t faults;       /* minor ones, of all threads that it has had, where it is a process */
     uint64_t child_faults; /* minor ones, of children that were waited for */
     uint64_t user_ticks, system_ticks, children_user_ticks, children_system_ticks;
     uint64_t threads;

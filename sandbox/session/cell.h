@@ -52,6 +52,7 @@ struct cell {
     struct zombies zombies;  /* recorded by cell_freeze() */
     struct image *result;    /* made by cell_freeze(): what becomes the image */
     int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
+    uint64_t faults;         /* that its worker had had when cell_copy_ahead() looked last */
     struct usage_base base;  /* what it is measured against */
     struct cell_usage usage; /* as measured last */
 };

@@ -1,0 +1,61 @@
+/*
+ * in_place.c - see in_place.h.
+ *
+ * From look to look the time doubles, and begins anew where something was copied. Where the
+ * looks take longer than the cell's own page faults would, they become rare: because there is
+ * much to look at, or because Linux is slow, to which a cell can see.
+ */
+
+#include "in_place.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/run/run.h"
+#include "kernel/run/watchdog.h"
+
+enum {
+    FIRST_MS = 4, /* from the cell's start: most are over by then */
+    NEXT_MS = 1,  /* after a copy: the cell goes through the copied memory at once */
+    MOST_MS = 32,
+    LOOKS = 16,          /* the same, in the time that the look took */
+    COPY_MS = 15,        /* at once: messages and other runs wait for it */
+    SLOW_MS = 8,         /* a look that took longer has to have been worth it */
+    BYTES_PER_US = 1000, /* what a cell copies by itself, by page faults */
+};
+
+void in_place_init(struct in_place *in_place) {
+    *in_place = (struct in_place){.due_us = CLOCK_NEVER};
+}
+
+void in_place_begin(struct in_place *in_place, int64_t now_us) {
+    in_place->wait_us = FIRST_MS * CLOCK_MS;
+    in_place->due_us = now_us + in_place->wait_us;
+}
+
+void in_place_watch(const struct in_place *in_place, struct poll_set *set) {
+    poll_set_deadline(set, in_place->due_us);
+}
+
+static bool has_time(void *arg) {
+    const int64_t *until_us = arg;
+    return clock_us() < *until_us;
+}
+
+static int64_t next_wait_us(int64_t wait_us, int64_t took_us, uint64_t bytes) {
+    if (took_us > SLOW_MS * CLOCK_MS && bytes < (uint64_t)took_us * BYTES_PER_US)
+        return LOOKS * took_us;
+    return bytes > 0 ? NEXT_MS * CLOCK_MS : clock_sooner(2 * wait_us, MOST_MS * CLOCK_MS);
+}
+
+void in_place_tick(struct run *run, int64_t now_us) {
+    struct in_place *in_place = &run->now.in_place;
+    uint64_t bytes;
+    if (in_place->due_us > now_us)
+        return;
+    const int64_t before_us = clock_us();
+    int64_t until_us = before_us + COPY_MS * CLOCK_MS;
+    int r = cell_copy_ahead(run->now.cell, has_time, &until_us, &bytes);
+    const int64_t after_us = clock_us();
+    in_place->wait_us = next_wait_us(in_place->wait_us, after_us - before_us, bytes);
+    in_place->due_us = r ? CLOCK_NEVER : after_us + in_place->wait_us;
+    watchdog_give_back(run->runner, run, before_us);
+}
