@@ -75,9 +75,11 @@ static int copy_ranges(struct look *look, uint64_t address, uint64_t n) {
         r = advise(look, address + i * HUGE_PAGE_BYTES, PAGE, MADV_POPULATE_WRITE);
     if (r == 0)
         r = advise(look, address, n * HUGE_PAGE_BYTES, MADV_COLLAPSE);
+    if (r && r != -EAGAIN) /* the cell itself has come to one of them meanwhile */
+        return r;
     look->left -= n;
     look->copied += n;
-    return r == -EAGAIN ? 0 : r; /* the cell itself has come to one of them meanwhile */
+    return 0;
 }
 
 /* The same in steps, as long as there is time. */

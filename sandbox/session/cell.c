@@ -258,6 +258,8 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct error *erro
         return step_failed(error, STEP_THREADS, -r, "ending the cell's other processes");
     *ret_leftovers = found.alive;
     r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
+    if (r == -ESRCH) /* the keeper was killed while the cell ran: cell_copy_ahead() */
+        r = -EUCLEAN;
     if (r == 0)
         r = inject_renew_area(
             &(struct inject_task){cell->worker, cell->threads.thread[0].tid, cell->memory_fd, &cell->session->area});

@@ -44,6 +44,14 @@ struct session_view session_view(const struct session *session) {
     return (struct session_view){0};
 }
 
+int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
+    (void)cell;
+    (void)has_time;
+    (void)arg;
+    *ret_bytes = 0;
+    return 0;
+}
+
 unsigned session_take_strays(struct session *session) {
     (void)session;
     return 0;

@@ -1,14 +1,9 @@
 /* An image's memory goes into huge pages: what is full, once, and nothing else; it holds what it has held. */
-#include "tests/sandbox/live.h"
-
-#include "sandbox/inject/tracee.h"
-#include "sandbox/session/session.h"
+#include "tests/sandbox/image/mapped.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
-enum { PAGES = 4, MIB = 1 << 20, HUGE_PAGE = 2 * MIB, BYTES = PAGES * HUGE_PAGE };
+enum { PAGES = 4, MIB = 1 << 20, HUGE_PAGE = MAPPED_HUGE, BYTES = PAGES * HUGE_PAGE };
 
 static bool always(void *arg) {
     (void)arg;
@@ -28,29 +23,8 @@ static size_t compact(struct live *live) {
     return n;
 }
 
-static long map(struct live *live, size_t bytes) {
-    return live_call(live, SYS_mmap, "0 %zu %d %d -1 0", bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-}
-
-static void fill(struct live *live, long at, size_t bytes) {
-    CHECK_EQUAL(live_call(live, SYS_madvise, "%ld %zu %d", at, bytes, MADV_POPULATE_WRITE), 0);
-}
-
-/* Whole huge pages of memory that all cells have written: one more than are sure to be aligned. */
 static long map_full(struct live *live) {
-    const long at = map(live, BYTES + HUGE_PAGE);
-    fill(live, at, BYTES + HUGE_PAGE);
-    return (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-}
-
-static void put(const struct live *live, long at, char value) {
-    CHECK_EQUAL(memory_write(live->session->current->memory_fd, (uint64_t)at, &value, 1), 0);
-}
-
-static char get(const struct live *live, long at) {
-    char value = 0;
-    CHECK_EQUAL(memory_read(live->session->current->memory_fd, (uint64_t)at, &value, 1), 0);
-    return value;
+    return mapped_make_full(live, PAGES);
 }
 
 static void full_memory_goes_into_huge_pages_once(struct live *live) {
@@ -58,13 +32,13 @@ static void full_memory_goes_into_huge_pages_once(struct live *live) {
     const long at = map_full(live);
     CHECK(session_grown_bytes(live->session) >= BYTES);
     for (int i = 0; i < BYTES / MIB; i++)
-        put(live, at + (long)i * MIB + i, (char)(i + 1));
+        mapped_put(live, at + (long)i * MIB + i, (char)(i + 1));
     const size_t n = compact(live);
     CHECK(n >= PAGES);
     for (int i = 0; i < BYTES / MIB; i++)
-        CHECK_EQUAL(get(live, at + (long)i * MIB + i), i + 1);
+        CHECK_EQUAL(mapped_get(live, at + (long)i * MIB + i), i + 1);
     CHECK_EQUAL(compact(live), 0);
-    fill(live, at, 4096); /* a cell writes into one, which is then in small pages again */
+    mapped_fill(live, at, 4096); /* a cell writes into one, which is then in small pages again */
     CHECK_EQUAL(compact(live), 0);
     live_check_counter(live, 0);
 }
@@ -75,15 +49,15 @@ static void memory_that_comes_back_is_new(struct live *live) {
     CHECK(compact(live) >= PAGES);
     CHECK_EQUAL(live_call(live, SYS_madvise, "%ld %d %d", at, BYTES, MADV_DONTNEED), 0);
     CHECK_EQUAL(compact(live), 0);
-    fill(live, at, BYTES);
+    mapped_fill(live, at, BYTES);
     CHECK(compact(live) >= PAGES);
 }
 
 static void half_empty_memory_stays_as_small_as_it_is(struct live *live) {
     compact(live);
-    const long at = map(live, BYTES + HUGE_PAGE), first = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const long at = mapped_make(live, BYTES + HUGE_PAGE), first = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     for (int i = 0; i < PAGES; i++)
-        fill(live, first + (long)i * HUGE_PAGE, HUGE_PAGE / 2);
+        mapped_fill(live, first + (long)i * HUGE_PAGE, HUGE_PAGE / 2);
     const uint64_t before = session_grown_bytes(live->session);
     CHECK_EQUAL(compact(live), 0);
     CHECK_EQUAL(session_grown_bytes(live->session), before);
@@ -93,7 +67,7 @@ static void shared_memory_is_left_as_it_is(struct live *live) {
     compact(live);
     const long at = live_call(live, SYS_mmap, "0 %d %d %d -1 0", BYTES + HUGE_PAGE, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS);
-    fill(live, at, BYTES + HUGE_PAGE);
+    mapped_fill(live, at, BYTES + HUGE_PAGE);
     CHECK_EQUAL(compact(live), 0);
 }
 

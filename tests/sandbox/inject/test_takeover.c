@@ -270,6 +270,31 @@ static void image_that_is_compacted_and_taken_over_makes_no_call(struct live *li
     CHECK_TEXT(said, "");
 }
 
+/* The same with the keeper of a running cell, where it is asked for copies. Nothing of such a cell is kept. */
+static void keeper_that_is_taken_over_while_its_cell_runs_makes_no_call(struct live *live) {
+    const int ranges = 12, range = HUGE_PAGE_BYTES, bytes = (ranges + 1) * range;
+    char said[64];
+    struct cell_end end;
+    struct error error;
+    uint64_t copied = 1;
+    long at = live_call(live, SYS_mmap, "0 %d %d %d -1 0", bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    CHECK_EQUAL(live_call(live, SYS_madvise, "%ld %d %d", at, bytes, MADV_POPULATE_WRITE), 0);
+    at = (at + range - 1) / range * range;
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(
+        live_ask(cell, "call %d %ld %d %d", SYS_madvise, at, ranges / 2 * range + range / 2, MADV_POPULATE_WRITE), "0");
+    attack.live = live;
+    attack.countdown = 1;
+    CHECK_EQUAL(cell_copy_ahead(cell, always, NULL, &copied), -EUCLEAN);
+    CHECK(attack.happened && !attack.by_image);
+    CHECK_EQUAL(copied, 0);
+    read_output(live, said, sizeof said);
+    CHECK_TEXT(said, "");
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), -EUCLEAN);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
 static void read_text(pid_t pid, const char *name, char *text, size_t size) {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
@@ -443,6 +468,8 @@ static const struct live_case cases[] = {
     {"image_that_is_taken_over_makes_no_call", image_that_is_taken_over_makes_no_call, NULL},
     {"image_that_is_compacted_and_taken_over_makes_no_call", image_that_is_compacted_and_taken_over_makes_no_call,
      NULL},
+    {"keeper_that_is_taken_over_while_its_cell_runs_makes_no_call",
+     keeper_that_is_taken_over_while_its_cell_runs_makes_no_call, NULL},
     {"neighbours_of_a_cell_are_hollow", neighbours_of_a_cell_are_hollow, NULL},
     {"nothing_of_the_kernel_process_is_in_reach", nothing_of_the_kernel_process_is_in_reach, have_secret},
     {"keepers_live_in_a_cage", keepers_live_in_a_cage, NULL},

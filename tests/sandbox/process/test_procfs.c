@@ -29,6 +29,8 @@ static void test_stat_with_any_name_is_read_behind_the_name(void **state) {
         (void)snprintf(text, sizeof text, "77 (%s) S" BEHIND, names[i]);
         assert_true(procfs_parse_stat(text_of(text), &stat));
         assert_int_equal(stat.state, 'S');
+        assert_int_equal(stat.faults, 5);
+        assert_int_equal(stat.child_faults, 6);
         assert_int_equal(stat.user_ticks, 11);
         assert_int_equal(stat.system_ticks, 12);
         assert_int_equal(stat.children_user_ticks, 13);

@@ -1,0 +1,121 @@
+/* When a running cell is looked at: seldom where it writes through nothing, at once where it does. */
+#include "tests/kernel/fake_clock.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/run/run.h"
+#include "kernel/run/watchdog.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { FIRST_MS = 4, MOST_MS = 32, LOOKS = 16, MIB = 1 << 20 };
+
+/* What a look finds, and what it takes; in place of the sandbox. */
+static struct {
+    int result, looks;
+    uint64_t bytes;
+    int64_t took_us, given_back;
+    bool had_time, has_time_after;
+} plan;
+
+int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
+    (void)cell;
+    plan.looks++;
+    plan.had_time = has_time(arg);
+    fake_clock_put_forward(plan.took_us);
+    plan.has_time_after = has_time(arg);
+    *ret_bytes = plan.bytes;
+    return plan.result;
+}
+
+void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us) {
+    (void)runner;
+    assert_non_null(taker);
+    plan.given_back = clock_us() - since_us;
+}
+
+static int begin(void **state) {
+    static struct run run;
+    plan = (typeof(plan)){0};
+    run = (struct run){0};
+    in_place_init(&run.now.in_place);
+    assert_true(run.now.in_place.due_us == CLOCK_NEVER);
+    in_place_begin(&run.now.in_place, clock_us());
+    *state = &run;
+    return 0;
+}
+
+/* A look when it is due; the time to the next one, in milliseconds. */
+static int64_t look(struct run *run) {
+    in_place_tick(run, run->now.in_place.due_us);
+    return run->now.in_place.wait_us / CLOCK_MS;
+}
+
+static void test_no_look_before_it_is_due(void **state) {
+    struct run *run = *state;
+    in_place_tick(run, clock_us());
+    assert_int_equal(plan.looks, 0);
+    in_place_tick(run, clock_us() + FIRST_MS * CLOCK_MS);
+    assert_int_equal(plan.looks, 1);
+}
+
+static void test_looks_become_rare_where_there_is_nothing_to_copy(void **state) {
+    struct run *run = *state;
+    for (int64_t ms = 2 * FIRST_MS; ms <= MOST_MS; ms *= 2)
+        assert_int_equal(look(run), ms);
+    assert_int_equal(look(run), MOST_MS);
+}
+
+static void test_next_look_comes_at_once_where_something_was_copied(void **state) {
+    struct run *run = *state;
+    plan.bytes = 64 * MIB;
+    plan.took_us = 12 * CLOCK_MS;
+    assert_int_equal(look(run), 1);
+    assert_int_equal(look(run), 1);
+    plan.bytes = 0;
+    plan.took_us = CLOCK_MS;
+    assert_int_equal(look(run), 2);
+}
+
+static void test_slow_looks_become_rare(void **state) {
+    struct run *run = *state;
+    plan.took_us = 40 * CLOCK_MS;
+    assert_in_range(look(run), LOOKS * 40, LOOKS * 50); /* as much as there is to look at */
+    plan.bytes = 16 * MIB;
+    assert_in_range(look(run), LOOKS * 40, LOOKS * 50); /* the cell would have been quicker */
+    assert_true(run->now.in_place.due_us >= clock_us() + LOOKS * 39 * CLOCK_MS);
+}
+
+static void test_look_has_little_time_and_gives_it_back_to_the_others(void **state) {
+    struct run *run = *state;
+    plan.took_us = 20 * CLOCK_MS;
+    look(run);
+    assert_true(plan.had_time);
+    assert_false(plan.has_time_after);
+    assert_true(plan.given_back >= 20 * CLOCK_MS);
+}
+
+static void test_no_more_looks_after_a_failure(void **state) {
+    struct run *run = *state;
+    plan.result = -EUCLEAN;
+    look(run);
+    assert_true(run->now.in_place.due_us == CLOCK_NEVER);
+}
+
+#define RUNNING(test) cmocka_unit_test_setup(test, begin)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        RUNNING(test_no_look_before_it_is_due),
+        RUNNING(test_looks_become_rare_where_there_is_nothing_to_copy),
+        RUNNING(test_next_look_comes_at_once_where_something_was_copied),
+        RUNNING(test_slow_looks_become_rare),
+        RUNNING(test_look_has_little_time_and_gives_it_back_to_the_others),
+        RUNNING(test_no_more_looks_after_a_failure),
+    };
+    return cmocka_run_group_tests_name("in place", tests, NULL, NULL);
+}
