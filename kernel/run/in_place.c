@@ -1,9 +1,8 @@
 /*
  * in_place.c - see in_place.h.
  *
- * From look to look the time doubles, and begins anew where something was copied. Where the
- * looks take longer than the cell's own page faults would, they become rare: because there is
- * much to look at, or because Linux is slow, to which a cell can see.
+ * From look to look the time doubles, and begins anew where something was copied. Looks that
+ * take long are rare: there is much to look at, or Linux is slow, to which a cell can see.
  */
 
 #include "in_place.h"
@@ -17,9 +16,10 @@ enum {
     NEXT_MS = 1,  /* after a copy: the cell goes through the copied memory at once */
     MOST_MS = 32,
     LOOKS = 16,          /* the same, in the time that the look took */
+    SLOW_MS = 8,         /* a look that finds nothing, and took longer, is at once as rare as that */
     COPY_MS = 15,        /* at once: messages and other runs wait for it */
-    SLOW_MS = 8,         /* a look that took longer has to have been worth it */
     BYTES_PER_US = 1000, /* what a cell copies by itself, by page faults */
+    SLOW_COPIES = 4,     /* after a slower one, in the time that it took */
 };
 
 void in_place_init(struct in_place *in_place) {
@@ -40,10 +40,15 @@ static bool has_time(void *arg) {
     return clock_us() < *until_us;
 }
 
+static int64_t longer(int64_t a_us, int64_t b_us) {
+    return a_us > b_us ? a_us : b_us;
+}
+
 static int64_t next_wait_us(int64_t wait_us, int64_t took_us, uint64_t bytes) {
-    if (took_us > SLOW_MS * CLOCK_MS && bytes < (uint64_t)took_us * BYTES_PER_US)
-        return LOOKS * took_us;
-    return bytes > 0 ? NEXT_MS * CLOCK_MS : clock_sooner(2 * wait_us, MOST_MS * CLOCK_MS);
+    const int64_t rare_us = longer(LOOKS * took_us, MOST_MS * CLOCK_MS);
+    if (bytes == 0)
+        return took_us > SLOW_MS * CLOCK_MS ? rare_us : clock_sooner(2 * wait_us, rare_us);
+    return bytes < (uint64_t)took_us * BYTES_PER_US ? SLOW_COPIES * took_us : NEXT_MS * CLOCK_MS;
 }
 
 void in_place_tick(struct run *run, int64_t now_us) {

@@ -83,11 +83,22 @@ static void test_next_look_comes_at_once_where_something_was_copied(void **state
 
 static void test_slow_looks_become_rare(void **state) {
     struct run *run = *state;
+    plan.took_us = 10 * CLOCK_MS; /* as much as there is to look at */
+    assert_in_range(look(run), LOOKS * 10, LOOKS * 20);
+    plan.took_us = 3 * CLOCK_MS;
+    for (int i = 0; i < 10; i++)
+        look(run);
+    assert_in_range(look(run), LOOKS * 3, LOOKS * 10);
+}
+
+static void test_copies_that_the_cell_makes_sooner_become_rare(void **state) {
+    struct run *run = *state;
     plan.took_us = 40 * CLOCK_MS;
-    assert_in_range(look(run), LOOKS * 40, LOOKS * 50); /* as much as there is to look at */
     plan.bytes = 16 * MIB;
-    assert_in_range(look(run), LOOKS * 40, LOOKS * 50); /* the cell would have been quicker */
-    assert_true(run->now.in_place.due_us >= clock_us() + LOOKS * 39 * CLOCK_MS);
+    assert_in_range(look(run), 4 * 40, 4 * 50);
+    assert_true(run->now.in_place.due_us >= clock_us() + 4 * 39 * CLOCK_MS);
+    plan.bytes = 64 * MIB;
+    assert_int_equal(look(run), 1);
 }
 
 static void test_look_has_little_time_and_gives_it_back_to_the_others(void **state) {
@@ -114,6 +125,7 @@ int main(void) {
         RUNNING(test_looks_become_rare_where_there_is_nothing_to_copy),
         RUNNING(test_next_look_comes_at_once_where_something_was_copied),
         RUNNING(test_slow_looks_become_rare),
+        RUNNING(test_copies_that_the_cell_makes_sooner_become_rare),
         RUNNING(test_look_has_little_time_and_gives_it_back_to_the_others),
         RUNNING(test_no_more_looks_after_a_failure),
     };
