@@ -8,8 +8,7 @@
 #include "in_place.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/run/run.h"
-#include "kernel/run/watchdog.h"
+#include "sandbox/sandbox.h"
 
 enum {
     FIRST_MS = 4, /* from the cell's start: most are over by then */
@@ -51,16 +50,14 @@ static int64_t next_wait_us(int64_t wait_us, int64_t took_us, uint64_t bytes) {
     return bytes < (uint64_t)took_us * BYTES_PER_US ? SLOW_COPIES * took_us : NEXT_MS * CLOCK_MS;
 }
 
-void in_place_tick(struct run *run, int64_t now_us) {
-    struct in_place *in_place = &run->now.in_place;
+void in_place_tick(struct in_place *in_place, struct cell *cell, int64_t now_us) {
+    const int64_t before_us = clock_us();
+    int64_t until_us = before_us + COPY_MS * CLOCK_MS;
     uint64_t bytes;
     if (in_place->due_us > now_us)
         return;
-    const int64_t before_us = clock_us();
-    int64_t until_us = before_us + COPY_MS * CLOCK_MS;
-    int r = cell_copy_ahead(run->now.cell, has_time, &until_us, &bytes);
+    int r = cell_copy_ahead(cell, has_time, &until_us, &bytes);
     const int64_t after_us = clock_us();
     in_place->wait_us = next_wait_us(in_place->wait_us, after_us - before_us, bytes);
     in_place->due_us = r ? CLOCK_NEVER : after_us + in_place->wait_us;
-    watchdog_give_back(run->runner, run, before_us);
 }

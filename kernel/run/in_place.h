@@ -1,5 +1,5 @@
 /*
- * in_place.h - looks at a running cell from time to time, and has its memory copied ahead where that is worth it.
+ * in_place.h - a running cell is looked at from time to time, and its memory copied ahead where that is worth it.
  *
  * A cell that changes a large array in place waits for a copy of each of its pages, since the
  * state before is kept: cell_copy_ahead() makes them in large pieces. The looks
@@ -12,19 +12,19 @@
 
 #include <stdint.h>
 
-struct run;
+struct cell;
 
 struct in_place {
     int64_t due_us;  /* of the next look; CLOCK_NEVER for none */
     int64_t wait_us; /* from the last one to it */
 };
 
-/* Before a run's cell starts, and when it has started. */
+/* Before the cell starts, and when it has started. */
 void in_place_init(struct in_place *in_place);
 void in_place_begin(struct in_place *in_place, int64_t now_us);
 
-/* While it runs. */
+/* While it runs. A look takes some milliseconds of everybody's time. */
 void in_place_watch(const struct in_place *in_place, struct poll_set *set);
-void in_place_tick(struct run *run, int64_t now_us);
+void in_place_tick(struct in_place *in_place, struct cell *cell, int64_t now_us);
 
 #endif

@@ -249,6 +249,12 @@ static void end_work(struct run *run) {
         watchdog_fail(run, exchange->state);
 }
 
+static void copy_ahead(struct run *run, int64_t now_us) {
+    const int64_t before_us = clock_us();
+    in_place_tick(&run->now.in_place, run->now.cell, now_us);
+    watchdog_give_back(run->runner, run, before_us);
+}
+
 /* While the cell runs: its frames, its use of resources, its deadlines. */
 static void work(struct run *run, int64_t now_us) {
     exchange_tick(&run->now.exchange, now_us);
@@ -259,7 +265,7 @@ static void work(struct run *run, int64_t now_us) {
     if (run->now.phase == RUN_WORKS)
         outputs_tick(&run->now.outputs, now_us);
     if (run->now.phase == RUN_WORKS && run->now.exchange.state == EXCHANGE_OPEN)
-        in_place_tick(run, now_us);
+        copy_ahead(run, now_us);
 }
 
 void work_watch(struct run *run, struct poll_set *set) {

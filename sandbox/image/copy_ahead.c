@@ -112,7 +112,7 @@ static uint64_t most_behind(const struct look *look, uint64_t written) {
 static int look_at_mapping(struct look *look, const struct procfs_mapping *m) {
     uint64_t at = (m->start + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, written = 0;
     int r = 0;
-    for (; r == 0 && look->left > 0 && has_range(at, m->end); at += HUGE_PAGE_BYTES) {
+    for (; r == 0 && look->left > 0 && has_range(at, m->end) && look->has_time(look->arg); at += HUGE_PAGE_BYTES) {
         const enum range_state state = look_at_range(look, at);
         const uint64_t next = at + HUGE_PAGE_BYTES;
         const uint64_t n = state == RANGE_REACHED ? count_shared(look, next, m->end, most_behind(look, written)) : 0;
@@ -129,7 +129,7 @@ static int look_at_all(struct look *look, FILE *maps) {
     size_t size = 0;
     struct procfs_text line;
     int r = 0;
-    while (r == 0 && process_next_line(maps, &buf, &size, &line)) {
+    while (r == 0 && look->has_time(look->arg) && process_next_line(maps, &buf, &size, &line)) {
         struct procfs_mapping m;
         if (!procfs_parse_mapping(line, &m))
             r = -EBADMSG;

@@ -18,9 +18,9 @@
 
 /*
  * Has the keeper of a running cell copy what the cell is about to write, at most so many
- * bytes, and as long as has_time(arg). Looks at all large mappings, a millisecond for each
- * gigabyte. *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper has done something
- * else, and is killed; or -errno where Linux has no huge page to give.
+ * bytes. Looks at all mappings, a millisecond for each gigabyte, as long as has_time(arg).
+ * *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper has done something else, and
+ * is killed; or -errno: Linux has no huge page to give, or the memory is gone.
  */
 int copy_ahead(const struct inject_task *keeper, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
                uint64_t *ret_bytes) MUST_CHECK;

@@ -2,8 +2,9 @@
 #include "tests/kernel/fake_clock.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/run/run.h"
-#include "kernel/run/watchdog.h"
+#include "kernel/run/in_place.h"
+
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -18,7 +19,7 @@ enum { FIRST_MS = 4, MOST_MS = 32, LOOKS = 16, MIB = 1 << 20 };
 static struct {
     int result, looks;
     uint64_t bytes;
-    int64_t took_us, given_back;
+    int64_t took_us;
     bool had_time, has_time_after;
 } plan;
 
@@ -32,89 +33,81 @@ int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64
     return plan.result;
 }
 
-void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us) {
-    (void)runner;
-    assert_non_null(taker);
-    plan.given_back = clock_us() - since_us;
-}
-
 static int begin(void **state) {
-    static struct run run;
+    static struct in_place in_place;
     plan = (typeof(plan)){0};
-    run = (struct run){0};
-    in_place_init(&run.now.in_place);
-    assert_true(run.now.in_place.due_us == CLOCK_NEVER);
-    in_place_begin(&run.now.in_place, clock_us());
-    *state = &run;
+    in_place_init(&in_place);
+    assert_true(in_place.due_us == CLOCK_NEVER);
+    in_place_begin(&in_place, clock_us());
+    *state = &in_place;
     return 0;
 }
 
 /* A look when it is due; the time to the next one, in milliseconds. */
-static int64_t look(struct run *run) {
-    in_place_tick(run, run->now.in_place.due_us);
-    return run->now.in_place.wait_us / CLOCK_MS;
+static int64_t look(struct in_place *in_place) {
+    in_place_tick(in_place, NULL, in_place->due_us);
+    return in_place->wait_us / CLOCK_MS;
 }
 
 static void test_no_look_before_it_is_due(void **state) {
-    struct run *run = *state;
-    in_place_tick(run, clock_us());
+    struct in_place *in_place = *state;
+    in_place_tick(in_place, NULL, clock_us());
     assert_int_equal(plan.looks, 0);
-    in_place_tick(run, clock_us() + FIRST_MS * CLOCK_MS);
+    in_place_tick(in_place, NULL, clock_us() + FIRST_MS * CLOCK_MS);
     assert_int_equal(plan.looks, 1);
 }
 
 static void test_looks_become_rare_where_there_is_nothing_to_copy(void **state) {
-    struct run *run = *state;
+    struct in_place *in_place = *state;
     for (int64_t ms = 2 * FIRST_MS; ms <= MOST_MS; ms *= 2)
-        assert_int_equal(look(run), ms);
-    assert_int_equal(look(run), MOST_MS);
+        assert_int_equal(look(in_place), ms);
+    assert_int_equal(look(in_place), MOST_MS);
 }
 
 static void test_next_look_comes_at_once_where_something_was_copied(void **state) {
-    struct run *run = *state;
+    struct in_place *in_place = *state;
     plan.bytes = 64 * MIB;
     plan.took_us = 12 * CLOCK_MS;
-    assert_int_equal(look(run), 1);
-    assert_int_equal(look(run), 1);
+    assert_int_equal(look(in_place), 1);
+    assert_int_equal(look(in_place), 1);
     plan.bytes = 0;
     plan.took_us = CLOCK_MS;
-    assert_int_equal(look(run), 2);
+    assert_int_equal(look(in_place), 2);
 }
 
 static void test_slow_looks_become_rare(void **state) {
-    struct run *run = *state;
+    struct in_place *in_place = *state;
     plan.took_us = 10 * CLOCK_MS; /* as much as there is to look at */
-    assert_in_range(look(run), LOOKS * 10, LOOKS * 20);
+    assert_in_range(look(in_place), LOOKS * 10, LOOKS * 20);
     plan.took_us = 3 * CLOCK_MS;
     for (int i = 0; i < 10; i++)
-        look(run);
-    assert_in_range(look(run), LOOKS * 3, LOOKS * 10);
+        look(in_place);
+    assert_in_range(look(in_place), LOOKS * 3, LOOKS * 10);
 }
 
 static void test_copies_that_the_cell_makes_sooner_become_rare(void **state) {
-    struct run *run = *state;
+    struct in_place *in_place = *state;
     plan.took_us = 40 * CLOCK_MS;
     plan.bytes = 16 * MIB;
-    assert_in_range(look(run), 4 * 40, 4 * 50);
-    assert_true(run->now.in_place.due_us >= clock_us() + 4 * 39 * CLOCK_MS);
+    assert_in_range(look(in_place), 4 * 40, 4 * 50);
+    assert_true(in_place->due_us >= clock_us() + 4 * 39 * CLOCK_MS);
     plan.bytes = 64 * MIB;
-    assert_int_equal(look(run), 1);
+    assert_int_equal(look(in_place), 1);
 }
 
-static void test_look_has_little_time_and_gives_it_back_to_the_others(void **state) {
-    struct run *run = *state;
+static void test_look_has_little_time(void **state) {
+    struct in_place *in_place = *state;
     plan.took_us = 20 * CLOCK_MS;
-    look(run);
+    look(in_place);
     assert_true(plan.had_time);
     assert_false(plan.has_time_after);
-    assert_true(plan.given_back >= 20 * CLOCK_MS);
 }
 
 static void test_no_more_looks_after_a_failure(void **state) {
-    struct run *run = *state;
+    struct in_place *in_place = *state;
     plan.result = -EUCLEAN;
-    look(run);
-    assert_true(run->now.in_place.due_us == CLOCK_NEVER);
+    look(in_place);
+    assert_true(in_place->due_us == CLOCK_NEVER);
 }
 
 #define RUNNING(test) cmocka_unit_test_setup(test, begin)
@@ -126,7 +119,7 @@ int main(void) {
         RUNNING(test_next_look_comes_at_once_where_something_was_copied),
         RUNNING(test_slow_looks_become_rare),
         RUNNING(test_copies_that_the_cell_makes_sooner_become_rare),
-        RUNNING(test_look_has_little_time_and_gives_it_back_to_the_others),
+        RUNNING(test_look_has_little_time),
         RUNNING(test_no_more_looks_after_a_failure),
     };
     return cmocka_run_group_tests_name("in place", tests, NULL, NULL);
