@@ -5,7 +5,8 @@
  * cell's own, it has been written; where the first is and the last is still the image's, the
  * cell is at work. Behind some written ones that means that it goes on to the next. What
  * was copied for it counts as written: so nothing more is copied before the cell has
- * come to the end of that.
+ * come to the end of that. A cell that leaves out as much as it has written before has that
+ * copied for nothing each time.
  *
  * One page of a range is populated first: that splits the huge page that the image has there,
  * and Linux collapses only what has a page that may be written.
@@ -15,11 +16,11 @@
 
 #include "base/cleanup.h"
 #include "sandbox/image/huge_pages.h"
-#include "sandbox/inject/helper.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -29,6 +30,7 @@
 
 enum {
     PAGE = 4096,
+    PAGES = HUGE_PAGE_BYTES / PAGE,
     LEAST_WRITTEN = 4, /* ranges in a row: 8 MiB, which take a cell 10 ms */
     MOST_AHEAD = 32,   /* 64 MiB: what is copied for nothing where the cell ends there */
     AT_ONCE = 8,       /* some milliseconds */
@@ -37,23 +39,27 @@ enum {
 enum range_state { RANGE_OTHER, RANGE_WRITTEN, RANGE_REACHED, RANGE_SHARED };
 
 struct look {
-    const struct inject_task *keeper;
     cell_is_idle *has_time;
     void *arg;
     int pagemap;
-    uint64_t left; /* ranges that may still be copied */
-    uint64_t copied;
+    uint64_t most; /* ranges */
+    struct copy_ahead *found;
 };
 
 /* How a page is held: RANGE_WRITTEN for one that the cell has for itself, RANGE_SHARED for one that is the image's,
  * too.
  */
-static enum range_state look_at_page(const struct look *look, uint64_t address) {
-    uint64_t entry;
-    if (pread(look->pagemap, &entry, sizeof entry, (off_t)(address / PAGE * sizeof entry)) != sizeof entry ||
-        !procfs_page_is_private(entry) || !procfs_page_is_present(entry))
+static enum range_state page_state(uint64_t entry) {
+    if (!procfs_page_is_private(entry) || !procfs_page_is_present(entry))
         return RANGE_OTHER;
     return procfs_page_is_exclusive(entry) ? RANGE_WRITTEN : RANGE_SHARED;
+}
+
+static enum range_state look_at_page(const struct look *look, uint64_t address) {
+    uint64_t entry;
+    if (pread(look->pagemap, &entry, sizeof entry, (off_t)(address / PAGE * sizeof entry)) != sizeof entry)
+        return RANGE_OTHER;
+    return page_state(entry);
 }
 
 static enum range_state look_at_range(const struct look *look, uint64_t address) {
@@ -64,41 +70,23 @@ static enum range_state look_at_range(const struct look *look, uint64_t address)
     return last == RANGE_SHARED ? RANGE_REACHED : last;
 }
 
-static int advise(const struct look *look, uint64_t address, uint64_t bytes, int advice) {
-    return helper_do(look->keeper,
-                     (struct inject_call){.number = SYS_madvise, .argument = {address, bytes, (uint64_t)advice}});
-}
-
-static int copy_ranges(struct look *look, uint64_t address, uint64_t n) {
-    int r = 0;
-    for (uint64_t i = 0; r == 0 && i < n; i++)
-        r = advise(look, address + i * HUGE_PAGE_BYTES, PAGE, MADV_POPULATE_WRITE);
-    if (r == 0)
-        r = advise(look, address, n * HUGE_PAGE_BYTES, MADV_COLLAPSE);
-    if (r && r != -EAGAIN) /* the cell itself has come to one of them meanwhile */
-        return r;
-    look->left -= n;
-    look->copied += n;
-    return 0;
-}
-
-/* The same in steps, as long as there is time. */
-static int copy_in_steps(struct look *look, uint64_t address, uint64_t n) {
-    int r = 0;
-    for (uint64_t i = 0; r == 0 && i < n && look->has_time(look->arg); i += AT_ONCE)
-        r = copy_ranges(look, address + i * HUGE_PAGE_BYTES, n - i < AT_ONCE ? n - i : AT_ONCE);
-    return r;
+/* Whether each page of a range is there, and the image's: a huge page would fill what is missing. */
+static bool is_whole(const struct look *look, uint64_t address) {
+    uint64_t entry[PAGES];
+    bool is_shared = pread(look->pagemap, entry, sizeof entry, (off_t)(address / PAGE * sizeof *entry)) == sizeof entry;
+    for (size_t i = 0; is_shared && i < PAGES; i++)
+        is_shared = page_state(entry[i]) == RANGE_SHARED;
+    return is_shared;
 }
 
 static bool has_range(uint64_t address, uint64_t end) {
     return address < end && end - address >= HUGE_PAGE_BYTES;
 }
 
-/* How many ranges from address on are the image's; at most so many. */
-static uint64_t count_shared(const struct look *look, uint64_t address, uint64_t end, uint64_t most) {
+/* How many ranges from address on are whole; at most so many. */
+static uint64_t count_whole(const struct look *look, uint64_t address, uint64_t end, uint64_t most) {
     uint64_t n = 0;
-    while (n < most && has_range(address + n * HUGE_PAGE_BYTES, end) &&
-           look_at_range(look, address + n * HUGE_PAGE_BYTES) == RANGE_SHARED)
+    while (n < most && has_range(address + n * HUGE_PAGE_BYTES, end) && is_whole(look, address + n * HUGE_PAGE_BYTES))
         n++;
     return n;
 }
@@ -106,46 +94,97 @@ static uint64_t count_shared(const struct look *look, uint64_t address, uint64_t
 /* How many ranges may be copied behind so many that were written. */
 static uint64_t most_behind(const struct look *look, uint64_t written) {
     const uint64_t most = written < MOST_AHEAD ? written : MOST_AHEAD;
-    return written < LEAST_WRITTEN ? 0 : most < look->left ? most : look->left;
+    return written < LEAST_WRITTEN ? 0 : most < look->most ? most : look->most;
 }
 
-static int look_at_mapping(struct look *look, const struct procfs_mapping *m) {
+static void look_at_mapping(const struct look *look, const struct procfs_mapping *m) {
     uint64_t at = (m->start + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, written = 0;
-    int r = 0;
-    for (; r == 0 && look->left > 0 && has_range(at, m->end) && look->has_time(look->arg); at += HUGE_PAGE_BYTES) {
+    for (; look->found->ranges == 0 && has_range(at, m->end) && look->has_time(look->arg); at += HUGE_PAGE_BYTES) {
         const enum range_state state = look_at_range(look, at);
         const uint64_t next = at + HUGE_PAGE_BYTES;
-        const uint64_t n = state == RANGE_REACHED ? count_shared(look, next, m->end, most_behind(look, written)) : 0;
+        if (state == RANGE_REACHED)
+            *look->found = (struct copy_ahead){.address = next,
+                                               .ranges = count_whole(look, next, m->end, most_behind(look, written))};
         written = state == RANGE_WRITTEN ? written + 1 : 0;
-        if (n > 0)
-            r = copy_in_steps(look, next, n);
-        at += n * HUGE_PAGE_BYTES;
     }
-    return r;
 }
 
-static int look_at_all(struct look *look, FILE *maps) {
+static int look_at_all(const struct look *look, FILE *maps) {
     auto_free char *buf = NULL;
     size_t size = 0;
     struct procfs_text line;
     int r = 0;
-    while (r == 0 && look->has_time(look->arg) && process_next_line(maps, &buf, &size, &line)) {
+    while (r == 0 && look->found->ranges == 0 && look->has_time(look->arg) &&
+           process_next_line(maps, &buf, &size, &line)) {
         struct procfs_mapping m;
         if (!procfs_parse_mapping(line, &m))
             r = -EBADMSG;
         else if ((m.protection & PROT_WRITE) && !m.shared && m.inode == 0)
-            r = look_at_mapping(look, &m);
+            look_at_mapping(look, &m);
     }
     return r;
 }
 
-int copy_ahead(const struct inject_task *keeper, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
-               uint64_t *ret_bytes) {
-    auto_fd pagemap = process_open_fd(keeper->tid, "pagemap", O_RDONLY);
-    auto_file maps = process_open(keeper->tid, "maps");
-    struct look look = {
-        .keeper = keeper, .has_time = has_time, .arg = arg, .pagemap = pagemap, .left = most_bytes / HUGE_PAGE_BYTES};
+int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
+                    uint64_t *ret_bytes) {
+    auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
+    auto_file maps = process_open(pid, "maps");
+    const struct look look = {has_time, arg, pagemap, most_bytes / HUGE_PAGE_BYTES, copy};
+    *copy = (struct copy_ahead){0};
     int r = pagemap < 0 ? pagemap : !maps ? -errno : look_at_all(&look, maps);
-    *ret_bytes = look.copied * HUGE_PAGE_BYTES;
+    *ret_bytes = copy->ranges * HUGE_PAGE_BYTES;
     return r;
+}
+
+bool copy_ahead_has_work(const struct copy_ahead *copy) {
+    return copy->ranges > 0;
+}
+
+static uint64_t ranges_of_step(const struct copy_ahead *copy) {
+    return copy->ranges < AT_ONCE ? copy->ranges : AT_ONCE;
+}
+
+/* One page of each range of a step is populated, then all are collapsed. */
+static struct inject_call next_call(const struct copy_ahead *copy) {
+    const uint64_t n = ranges_of_step(copy);
+    const uint64_t page[] = {copy->address + copy->populated * HUGE_PAGE_BYTES, PAGE, MADV_POPULATE_WRITE};
+    const uint64_t step[] = {copy->address, n * HUGE_PAGE_BYTES, MADV_COLLAPSE};
+    struct inject_call call = {.number = SYS_madvise};
+    memcpy(call.argument, copy->populated < n ? page : step, sizeof page);
+    return call;
+}
+
+/* Such a call has been made. Whether it ended a step: how many ranges it had. -errno where it failed. */
+static int64_t take_result(struct copy_ahead *copy) {
+    const uint64_t n = ranges_of_step(copy);
+    const int r = inject_result_status(copy->pending.call.result);
+    const bool was_step = copy->populated == n;
+    if (r && !(was_step && r == -EAGAIN)) /* the cell itself has come to one of them meanwhile */
+        return r;
+    copy->populated = was_step ? 0 : copy->populated + 1;
+    copy->address += was_step ? n * HUGE_PAGE_BYTES : 0;
+    copy->ranges -= was_step ? n : 0;
+    return was_step ? (int64_t)n : 0;
+}
+
+int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, cell_is_idle *has_time, void *arg,
+                    uint64_t *ret_bytes) {
+    int64_t r = 1, copied = 0;
+    while (r > 0 && copy->ranges > 0 && (copy->pending.is_begun || has_time(arg))) {
+        if (!copy->pending.is_begun)
+            copy->pending.call = next_call(copy);
+        r = inject_go_on(keeper, &copy->pending, has_time, arg);
+        const int64_t n = r == 1 ? take_result(copy) : 0;
+        copied += n > 0 ? n : 0;
+        r = n < 0 ? n : r;
+    }
+    if (!copy->pending.is_begun)
+        copy->ranges = 0;
+    *ret_bytes = (uint64_t)copied * HUGE_PAGE_BYTES;
+    return r < 0 ? (int)r : 0;
+}
+
+int copy_ahead_end(struct copy_ahead *copy, const struct inject_task *keeper) {
+    copy->ranges = 0;
+    return inject_conclude(keeper, &copy->pending);
 }

@@ -16,13 +16,33 @@
 
 #include "sandbox/inject/inject.h"
 
+/* What is being copied in a cell; all 0 before. */
+struct copy_ahead {
+    uint64_t address, ranges; /* the next ranges of a huge page that are copied */
+    uint64_t populated;       /* of these, in the step that is at work */
+    struct inject_pending pending;
+};
+
 /*
- * Has the keeper of a running cell copy what the cell is about to write, at most so many
- * bytes. Looks at all mappings, a millisecond for each gigabyte, as long as has_time(arg).
- * *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper has done something else, and
- * is killed; or -errno: Linux has no huge page to give, or the memory is gone.
+ * Finds what a running cell is about to write, at most so many bytes, which are whole pages of
+ * the image. Looks at all mappings of its process, a millisecond for each gigabyte, as long as
+ * has_time(arg). copy's work must be done. *ret_bytes: how much that is. 0 or -errno.
  */
-int copy_ahead(const struct inject_task *keeper, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
-               uint64_t *ret_bytes) MUST_CHECK;
+int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
+                    uint64_t *ret_bytes) MUST_CHECK;
+
+/* Whether there is something to copy. */
+bool copy_ahead_has_work(const struct copy_ahead *copy);
+
+/*
+ * Has the cell's keeper copy it, as long as has_time(arg), and gives up the rest then; a call
+ * that is at work goes on. *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper has done
+ * something else, and is killed; or -errno: Linux has no huge page to give, or the memory is gone.
+ */
+int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, cell_is_idle *has_time, void *arg,
+                    uint64_t *ret_bytes) MUST_CHECK;
+
+/* Waits for a call that is at work, once the cell's tasks are stopped. 0, -EUCLEAN or -errno. */
+int copy_ahead_end(struct copy_ahead *copy, const struct inject_task *keeper) MUST_CHECK;
 
 #endif

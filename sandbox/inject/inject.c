@@ -325,6 +325,66 @@ int inject_checked(const struct inject_task *task, struct inject_call *call, con
     return r == 1 ? 0 : give_up(task, r);
 }
 
+static int begin_pending(const struct inject_task *task, struct inject_pending *pending) {
+    struct user_regs_struct regs = clean_registers(task, inject_code_start);
+    *pending = (struct inject_pending){.call = pending->call, .is_begun = true};
+    pending->call.result = INJECT_NOT_MADE;
+    put_call(&regs, &pending->call);
+    int r = prepare(task, &regs);
+    return r ? r : tracee_continue_to_syscall(task->tid);
+}
+
+/* The task has stopped. 1 where the call is done, 0 where it goes on, or -errno. */
+static int take_stop(const struct inject_task *task, struct inject_pending *pending, int status) {
+    struct progress progress = {.entered = pending->entered};
+    int r = judge(task, &pending->call, NULL, NULL, status, &progress);
+    pending->entered = progress.entered;
+    if (r == 0)
+        r = ++pending->stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
+    return r;
+}
+
+/* Whether the task executes code of its own instead. 0, -ETIMEDOUT, or -errno. */
+static int check_own_code(const struct inject_task *task, struct inject_pending *pending) {
+    const long own_ms = tracee_own_code_ms(task->tid);
+    if (own_ms < 0)
+        return (int)own_ms;
+    if (pending->own_ms == 0)
+        pending->own_ms = own_ms + 1;
+    return own_ms + 1 - pending->own_ms >= OWN_CODE_MS ? -ETIMEDOUT : 0;
+}
+
+static int end_pending(const struct inject_task *task, struct inject_pending *pending, int r) {
+    pending->is_begun = false;
+    return r == 1 ? 1 : give_up(task, r);
+}
+
+int inject_go_on(const struct inject_task *task, struct inject_pending *pending, cell_is_idle *has_time, void *arg) {
+    int status, r = pending->is_begun ? 0 : begin_pending(task, pending);
+    while (r == 0) {
+        r = tracee_await_stop(task->tid, 1, &status);
+        if (r == 0)
+            r = take_stop(task, pending, status);
+        else if (r == -ETIMEDOUT)
+            r = check_own_code(task, pending);
+        if (r == 0 && !has_time(arg))
+            return 0;
+    }
+    return end_pending(task, pending, r);
+}
+
+int inject_conclude(const struct inject_task *task, struct inject_pending *pending) {
+    int status, r = pending->is_begun ? 0 : 1;
+    while (r == 0) {
+        r = await_stop(task->tid, &status);
+        if (r == 0)
+            r = take_stop(task, pending, status);
+    }
+    if (pending->is_begun)
+        r = end_pending(task, pending, r);
+    return r == 1 ? 0 : r;
+}
+
 int inject_last(const struct inject_task *task, struct inject_call call) {
     struct progress progress = {0};
     int r = call_checked(task, &call, NULL, NULL, &progress);

@@ -92,7 +92,27 @@ struct inject_memory {
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                    pid_t *ret_child) MUST_CHECK;
 
-/* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
+/* A checked call without memory that nobody waits for: all 0 before the first. */
+struct inject_pending {
+    struct inject_call call;
+    bool is_begun; /* the task runs */
+    bool entered;  /* it stands in the call */
+    int stops;
+    long own_ms; /* own code of the task when it was seen to run, + 1; 0 for not yet */
+};
+
+/*
+ * Begins a call, or goes on with one that was begun, as long as has_time(arg): code of a
+ * cell runs in this memory, and can keep the task from it for as long as it likes. 1 where
+ * the call is done; 0 where the task still runs; or as inject_checked().
+ */
+int inject_go_on(const struct inject_task *task, struct inject_pending *pending, cell_is_idle *has_time,
+                 void *arg) MUST_CHECK;
+
+/* Waits for a call that was begun, once no other task runs in this memory. 0 or as inject_checked(). */
+int inject_conclude(const struct inject_task *task, struct inject_pending *pending) MUST_CHECK;
+
+/* inject_checked() for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
 int inject_last(const struct inject_task *task, struct inject_call call) MUST_CHECK;
 
 /*

@@ -257,7 +257,9 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct error *erro
     if (r)
         return step_failed(error, STEP_THREADS, -r, "ending the cell's other processes");
     *ret_leftovers = found.alive;
-    r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
+    r = cell_end_copy_ahead(cell);
+    if (r == 0)
+        r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
     if (r == -ESRCH) /* the keeper was killed while the cell ran: cell_copy_ahead() */
         r = -EUCLEAN;
     if (r == 0)

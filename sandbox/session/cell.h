@@ -5,6 +5,7 @@
 #define PETRI_SANDBOX_SESSION_CELL_H
 
 #include "sandbox/files/opened.h"
+#include "sandbox/image/copy_ahead.h"
 #include "sandbox/limits/resources.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/session/session.h"
@@ -53,6 +54,8 @@ struct cell {
     struct image *result;    /* made by cell_freeze(): what becomes the image */
     int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
     uint64_t faults;         /* that its worker had had when cell_copy_ahead() looked last */
+    struct copy_ahead copy;  /* what that has at work */
+    uint64_t granted_bytes;  /* what its limit has grown by, for what that copies */
     struct usage_base base;  /* what it is measured against */
     struct cell_usage usage; /* as measured last */
 };
@@ -90,6 +93,12 @@ void cell_renew_watches(struct cell *cell);
 
 /* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */
 int cell_limit(struct cell *cell, const struct cell_limits *limits);
+
+/* Has the limit of memory of a running cell grow. 0 or -errno. */
+int cell_grant_memory(struct cell *cell, uint64_t bytes);
+
+/* Waits for what cell_copy_ahead() has at work, once the cell's tasks are stopped. 0, -EUCLEAN or -errno. */
+int cell_end_copy_ahead(struct cell *cell);
 
 /*
  * Ends the limit of memory once nothing of the cell runs. Until its sandbox is gone,

@@ -1,8 +1,11 @@
 /*
  * cell_copy_ahead.c - whether a running cell writes through its memory, and how much of it may be copied ahead.
+ *
+ * What is copied may be more than what the cell writes, and nobody can tell: so it has
+ * to be no more than a part of the cell's limit, and the limit grows by it. A cell that
+ * fits its limit is never ended for what was copied.
  */
 #include "sandbox/base/difference.h"
-#include "sandbox/image/copy_ahead.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
 
@@ -10,29 +13,43 @@
 
 enum {
     LEAST_FAULTS = 128, /* since the last look: fewer are an interpreter's own */
-    PART_OF_ROOM = 4,   /* what is copied for nothing must not bring a cell to its limit */
+    PART_OF_LIMIT = 8,
 };
 
-/* How much more memory the cell may take. */
-static uint64_t room_bytes(struct cell *cell) {
-    struct cell_usage usage;
-    if (cell->base.memory_limit_bytes == 0)
-        return UINT64_MAX;
-    cell_measure(cell, &usage);
-    return positive_difference(cell->base.memory_limit_bytes, usage.memory_bytes);
+static struct inject_task keeper_of(const struct cell *cell) {
+    return (struct inject_task){cell->keeper, 0, cell->memory_fd, &cell->session->area};
+}
+
+/* How much may still be copied. */
+static uint64_t left_bytes(const struct cell *cell) {
+    const uint64_t limit = positive_difference(cell->base.memory_limit_bytes, cell->granted_bytes);
+    return limit == 0 ? UINT64_MAX : positive_difference(limit / PART_OF_LIMIT, cell->granted_bytes);
+}
+
+/* Finds the next to copy where the cell has had enough faults, and has its limit grow by that. 0 or -errno. */
+static int find(struct cell *cell, cell_is_idle *has_time, void *arg) {
+    struct procfs_stat stat;
+    uint64_t bytes;
+    int r = process_read_stat(cell->worker, &stat);
+    if (r || stat.faults < cell->faults + LEAST_FAULTS)
+        return r;
+    cell->faults = stat.faults;
+    r = copy_ahead_find(&cell->copy, cell->keeper, left_bytes(cell), has_time, arg, &bytes);
+    if (r == 0 && bytes > 0)
+        r = cell_grant_memory(cell, bytes);
+    return r;
 }
 
 int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
-    const struct inject_task keeper = {cell->keeper, 0, cell->memory_fd, &cell->session->area};
-    struct procfs_stat stat;
+    const struct inject_task keeper = keeper_of(cell);
     *ret_bytes = 0;
     if (!cell->started || cell->ended || cell->keeper <= 0)
         return -ESRCH;
-    int r = process_read_stat(cell->worker, &stat);
-    if (r)
-        return r;
-    if (stat.faults < cell->faults + LEAST_FAULTS)
-        return 0;
-    cell->faults = stat.faults;
-    return copy_ahead(&keeper, room_bytes(cell) / PART_OF_ROOM, has_time, arg, ret_bytes);
+    int r = copy_ahead_has_work(&cell->copy) ? 0 : find(cell, has_time, arg);
+    return r ? r : copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
+}
+
+int cell_end_copy_ahead(struct cell *cell) {
+    const struct inject_task keeper = keeper_of(cell);
+    return copy_ahead_end(&cell->copy, &keeper);
 }

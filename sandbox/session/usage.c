@@ -156,6 +156,17 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
     return r ? r : limit_memory(cell, limits->memory_bytes);
 }
 
+int cell_grant_memory(struct cell *cell, uint64_t bytes) {
+    const struct resources_backend *backend = cell->session->host.backend;
+    if (cell->base.memory_limit_bytes == 0)
+        return 0;
+    cell->granted_bytes += bytes;
+    cell->base.memory_limit_bytes += bytes;
+    return backend ? backend->limit_memory(cell_group(cell),
+                                           cell->base.reading.memory_bytes + cell->base.memory_limit_bytes)
+                   : 0;
+}
+
 void cell_lift_limit(const struct cell *cell) {
     const struct resources_backend *backend = cell->session->host.backend;
     if (!backend || !cell->started || cell->role == CELL_EPHEMERAL)

@@ -131,15 +131,73 @@ static void too_little_is_no_sign(struct live *live) {
     live_commit(cell);
 }
 
-static void cell_near_its_limit_is_left_alone(struct live *live) {
-    const long at = make(live);
+static struct cell *start_with(struct live *live, uint64_t memory_bytes) {
     struct cell *cell;
     struct error error;
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), 0);
-    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.memory_bytes = (LEAST + 2) * MAPPED_HUGE}), 0);
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.memory_bytes = memory_bytes}), 0);
+    return cell;
+}
+
+static void an_eighth_of_the_limit_is_copied_and_the_limit_grows_by_that(struct live *live) {
+    const uint64_t eighth = LEAST * MAPPED_HUGE;
+    const long at = make(live);
+    struct cell *cell = start_with(live, 8 * eighth - 1);
     write_ranges(cell, at, LEAST);
+    CHECK_EQUAL(copy(cell), LEAST - 1);
+    CHECK_EQUAL(cell->base.memory_limit_bytes, 9 * eighth - MAPPED_HUGE - 1);
+    write_ranges(cell, at, 2 * LEAST + 1);
     CHECK_EQUAL(copy(cell), 0);
     live_commit(cell);
+}
+
+static void ranges_with_holes_are_left_as_they_are(struct live *live) {
+    const long at = make(live);
+    CHECK_EQUAL(
+        live_call(live, SYS_madvise, "%ld %d %d", at + (LEAST + 3L) * MAPPED_HUGE + MIB, MAPPED_PAGE, MADV_DONTNEED),
+        0);
+    struct cell *cell = live_start(live);
+    write_ranges(cell, at, LEAST);
+    CHECK_EQUAL(copy(cell), 2);
+    live_commit(cell);
+}
+
+/* Time is over when the first call has begun. */
+static bool until_begun(void *arg) {
+    const struct cell *cell = arg;
+    return !cell->copy.pending.is_begun;
+}
+
+static void call_that_nobody_waits_for_goes_on(struct live *live) {
+    const long at = make(live);
+    struct cell *cell = live_start(live);
+    uint64_t bytes = 1;
+    write_ranges(cell, at, LEAST);
+    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    CHECK(cell->copy.pending.is_begun);
+    CHECK_EQUAL(bytes, 0);
+    CHECK_TEXT(live_ask(cell, "add 1"), "1"); /* the cell goes on, too */
+    CHECK_EQUAL(copy(cell), LEAST);
+    live_commit(cell);
+    check_content(live, at);
+    live_check_counter(live, 1);
+}
+
+static void call_that_is_at_work_at_the_end_is_waited_for(struct live *live) {
+    const long at = make(live);
+    struct cell *cell = live_start(live);
+    uint64_t bytes;
+    write_ranges(cell, at, LEAST);
+    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    CHECK(cell->copy.pending.is_begun);
+    live_commit(cell);
+    check_content(live, at);
+    live_check_counter(live, 0);
+    cell = live_start(live);
+    write_ranges(cell, at, LEAST);
+    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    cell_discard(cell);
+    check_content(live, at);
 }
 
 static void nothing_is_copied_without_time(struct live *live) {
@@ -170,7 +228,10 @@ int main(void) {
         LIVE_CASE(state_before_is_still_there_when_the_cell_fails),
         LIVE_CASE(copied_pages_take_what_the_cell_writes),
         LIVE_CASE(too_little_is_no_sign),
-        LIVE_CASE(cell_near_its_limit_is_left_alone),
+        LIVE_CASE(an_eighth_of_the_limit_is_copied_and_the_limit_grows_by_that),
+        LIVE_CASE(ranges_with_holes_are_left_as_they_are),
+        LIVE_CASE(call_that_nobody_waits_for_goes_on),
+        LIVE_CASE(call_that_is_at_work_at_the_end_is_waited_for),
         LIVE_CASE(nothing_is_copied_without_time),
         LIVE_CASE(what_can_not_be_huge_is_not_tried_again_and_stays_as_it_is),
     };
