@@ -309,7 +309,7 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 /*
  * Has the memory that a running cell is about to write copied in large pieces where it
  * writes through much of what it shares with the image, as long as has_time(arg) says so:
- * an eighth of its limit at most, and the limit grows by that. Some 20 microseconds where it doesn't.
+ * a sixteenth of its limit at most, and the limit grows by that. Some 20 microseconds where it doesn't.
  * *ret_bytes: how much was copied. 0; or -errno, or -EUCLEAN for hostile memory: not to be
  * called for this cell again.
  */

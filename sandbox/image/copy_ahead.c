@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/image/huge_pages.h"
+#include "sandbox/process/mappings.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -23,10 +24,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 enum {
     PAGE = 4096,
@@ -79,14 +76,11 @@ static bool is_whole(const struct look *look, uint64_t address) {
     return is_shared;
 }
 
-static bool has_range(uint64_t address, uint64_t end) {
-    return address < end && end - address >= HUGE_PAGE_BYTES;
-}
-
 /* How many ranges from address on are whole; at most so many. */
 static uint64_t count_whole(const struct look *look, uint64_t address, uint64_t end, uint64_t most) {
     uint64_t n = 0;
-    while (n < most && has_range(address + n * HUGE_PAGE_BYTES, end) && is_whole(look, address + n * HUGE_PAGE_BYTES))
+    while (n < most && huge_pages_has_range(address + n * HUGE_PAGE_BYTES, end) &&
+           is_whole(look, address + n * HUGE_PAGE_BYTES))
         n++;
     return n;
 }
@@ -98,8 +92,9 @@ static uint64_t most_behind(const struct look *look, uint64_t written) {
 }
 
 static void look_at_mapping(const struct look *look, const struct procfs_mapping *m) {
-    uint64_t at = (m->start + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, written = 0;
-    for (; look->found->ranges == 0 && has_range(at, m->end) && look->has_time(look->arg); at += HUGE_PAGE_BYTES) {
+    uint64_t at = huge_pages_first(m->start), written = 0;
+    for (; look->found->ranges == 0 && huge_pages_has_range(at, m->end) && look->has_time(look->arg);
+         at += HUGE_PAGE_BYTES) {
         const enum range_state state = look_at_range(look, at);
         const uint64_t next = at + HUGE_PAGE_BYTES;
         if (state == RANGE_REACHED)
@@ -112,17 +107,14 @@ static void look_at_mapping(const struct look *look, const struct procfs_mapping
 static int look_at_all(const struct look *look, FILE *maps) {
     auto_free char *buf = NULL;
     size_t size = 0;
-    struct procfs_text line;
-    int r = 0;
-    while (r == 0 && look->found->ranges == 0 && look->has_time(look->arg) &&
-           process_next_line(maps, &buf, &size, &line)) {
-        struct procfs_mapping m;
-        if (!procfs_parse_mapping(line, &m))
-            r = -EBADMSG;
-        else if ((m.protection & PROT_WRITE) && !m.shared && m.inode == 0)
+    struct procfs_mapping m;
+    int r = 1;
+    while (r == 1 && look->found->ranges == 0 && look->has_time(look->arg)) {
+        r = mappings_next_private(maps, &buf, &size, &m);
+        if (r == 1 && m.inode == 0)
             look_at_mapping(look, &m);
     }
-    return r;
+    return r < 0 ? r : 0;
 }
 
 int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cell_is_idle *has_time, void *arg,

@@ -12,16 +12,13 @@
 
 #include "base/cleanup.h"
 #include "sandbox/inject/helper.h"
+#include "sandbox/process/mappings.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
 
 enum { PAGE = 4096, PAGES = HUGE_PAGE_BYTES / PAGE, FULL = PAGES / 8 * 7, GROW = 256 };
 
@@ -87,9 +84,8 @@ static int look_at_range(struct look *look, uint64_t address) {
 
 /* 1, 0 where somebody waits, or -errno. */
 static int look_at_mapping(struct look *look, const struct procfs_mapping *m) {
-    uint64_t at = (m->start + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
     int r = 1;
-    for (; r == 1 && at < m->end && m->end - at >= HUGE_PAGE_BYTES; at += HUGE_PAGE_BYTES)
+    for (uint64_t at = huge_pages_first(m->start); r == 1 && huge_pages_has_range(at, m->end); at += HUGE_PAGE_BYTES)
         if (!look->is_idle(look->arg))
             r = 0;
         else if ((r = look_at_range(look, at)) == 0)
@@ -100,16 +96,12 @@ static int look_at_mapping(struct look *look, const struct procfs_mapping *m) {
 static int look_at_all(struct look *look, FILE *maps) {
     auto_free char *buf = NULL;
     size_t size = 0;
-    struct procfs_text line;
-    int r = 1;
-    while (r == 1 && process_next_line(maps, &buf, &size, &line)) {
-        struct procfs_mapping m;
-        if (!procfs_parse_mapping(line, &m))
-            r = -EBADMSG;
-        else if ((m.protection & PROT_WRITE) && !m.shared && m.inode == 0)
+    struct procfs_mapping m;
+    int r = 1, more = 1;
+    while (r == 1 && (more = mappings_next_private(maps, &buf, &size, &m)) == 1)
+        if (m.inode == 0)
             r = look_at_mapping(look, &m);
-    }
-    return r;
+    return more < 0 ? more : r;
 }
 
 /* What there was no time to look at stays as it was known. 0 or -errno. */

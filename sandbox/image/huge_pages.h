@@ -15,7 +15,21 @@
 
 #include "sandbox/inject/inject.h"
 
+#include <sys/mman.h>
+
 enum { HUGE_PAGE_BYTES = 2 << 20 };
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* The first range of a huge page at or behind an address, and whether one ends before end. */
+static inline uint64_t huge_pages_first(uint64_t address) {
+    return (address + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+}
+static inline bool huge_pages_has_range(uint64_t address, uint64_t end) {
+    return address < end && end - address >= HUGE_PAGE_BYTES;
+}
 
 /* The ranges of a session's memory that were collapsed, or could not be: ascending, each of one huge page. */
 struct huge_pages {

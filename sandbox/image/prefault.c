@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/inject/tracee.h"
+#include "sandbox/process/mappings.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -64,17 +65,12 @@ int prefault_sample(pid_t pid, size_t most, struct prefault *ret) {
     struct prefault sample = {.most = most, .range = calloc(most, sizeof *sample.range)};
     auto_free char *buf = NULL;
     size_t pages = 0, size = 0;
-    struct procfs_text line;
+    struct procfs_mapping m;
     auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
     auto_file maps = process_open(pid, "maps");
     int r = !sample.range ? -ENOMEM : pagemap < 0 ? pagemap : !maps ? -errno : 0;
-    while (r == 0 && process_next_line(maps, &buf, &size, &line)) {
-        struct procfs_mapping m;
-        if (!procfs_parse_mapping(line, &m))
-            r = -EBADMSG;
-        else if ((m.protection & PROT_WRITE) && !m.shared && (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES)
-            r = sample_mapping(pagemap, &m, &sample, &pages);
-    }
+    while (r == 0 && (r = mappings_next_private(maps, &buf, &size, &m)) == 1)
+        r = (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES ? sample_mapping(pagemap, &m, &sample, &pages) : 0;
     if (r)
         prefault_fini(&sample);
     else

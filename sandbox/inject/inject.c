@@ -268,14 +268,9 @@ static bool is_due(const struct inject_task *task, const struct inject_call *cal
     return memcmp(stop->argument, call->argument, sizeof stop->argument) == 0 && has_memory(task, memory);
 }
 
-/* How far a checked call has come. */
-struct progress {
-    bool entered, cloned;
-};
-
 /* Judges a stop. 1 where the call is done, 0 where the task is to go on, or -errno. */
 static int judge(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                 pid_t *ret_child, int status, struct progress *progress) {
+                 pid_t *ret_child, int status, struct inject_progress *progress) {
     struct syscall_stop stop;
     if (tracee_is_clone(status) && (!ret_child || !progress->entered || progress->cloned))
         return refuse_child(task->tid);
@@ -299,49 +294,50 @@ static int judge(const struct inject_task *task, struct inject_call *call, const
     return progress->entered; /* else the end of the call that the task stood in front of, which is not made */
 }
 
-/* 1 where it is done, or -errno. */
-static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                        pid_t *ret_child, struct progress *progress) {
+/* Lets the task go to a call. 0 or -errno. */
+static int begin_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory) {
     struct user_regs_struct regs = clean_registers(task, inject_code_start);
     call->result = INJECT_NOT_MADE;
     put_call(&regs, call);
-    int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
+    int r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
     if (r == 0)
         r = prepare(task, &regs);
-    for (int stops = 0; r == 0; stops++) {
-        r = stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
+    return r ? r : tracee_continue_to_syscall(task->tid);
+}
+
+/* The task has stopped: judges that, and lets it go on. 1 where the call is done, 0 where it isn't, or -errno. */
+static int take_stop(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                     pid_t *ret_child, int status, struct inject_progress *progress) {
+    int r = judge(task, call, memory, ret_child, status, progress);
+    if (r)
+        return r;
+    return ++progress->stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
+}
+
+/* Waits for a call that was begun. 1 where it is done, or -errno. */
+static int await_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                         pid_t *ret_child, struct inject_progress *progress) {
+    int status, r = 0;
+    while (r == 0) {
+        r = await_stop(task->tid, &status);
         if (r == 0)
-            r = await_stop(task->tid, &status);
-        if (r == 0)
-            r = judge(task, call, memory, ret_child, status, progress);
+            r = take_stop(task, call, memory, ret_child, status, progress);
     }
     return r;
 }
 
+/* 1 where it is done, or -errno. */
+static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                        pid_t *ret_child, struct inject_progress *progress) {
+    int r = begin_checked(task, call, memory);
+    return r ? r : await_checked(task, call, memory, ret_child, progress);
+}
+
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                    pid_t *ret_child) {
-    struct progress progress = {0};
+    struct inject_progress progress = {0};
     int r = call_checked(task, call, memory, ret_child, &progress);
     return r == 1 ? 0 : give_up(task, r);
-}
-
-static int begin_pending(const struct inject_task *task, struct inject_pending *pending) {
-    struct user_regs_struct regs = clean_registers(task, inject_code_start);
-    *pending = (struct inject_pending){.call = pending->call, .is_begun = true};
-    pending->call.result = INJECT_NOT_MADE;
-    put_call(&regs, &pending->call);
-    int r = prepare(task, &regs);
-    return r ? r : tracee_continue_to_syscall(task->tid);
-}
-
-/* The task has stopped. 1 where the call is done, 0 where it goes on, or -errno. */
-static int take_stop(const struct inject_task *task, struct inject_pending *pending, int status) {
-    struct progress progress = {.entered = pending->entered};
-    int r = judge(task, &pending->call, NULL, NULL, status, &progress);
-    pending->entered = progress.entered;
-    if (r == 0)
-        r = ++pending->stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
-    return r;
 }
 
 /* Whether the task executes code of its own instead. 0, -ETIMEDOUT, or -errno. */
@@ -360,11 +356,15 @@ static int end_pending(const struct inject_task *task, struct inject_pending *pe
 }
 
 int inject_go_on(const struct inject_task *task, struct inject_pending *pending, cell_is_idle *has_time, void *arg) {
-    int status, r = pending->is_begun ? 0 : begin_pending(task, pending);
+    int status, r = 0;
+    if (!pending->is_begun) {
+        *pending = (struct inject_pending){.call = pending->call, .is_begun = true};
+        r = begin_checked(task, &pending->call, NULL);
+    }
     while (r == 0) {
         r = tracee_await_stop(task->tid, 1, &status);
         if (r == 0)
-            r = take_stop(task, pending, status);
+            r = take_stop(task, &pending->call, NULL, NULL, status, &pending->progress);
         else if (r == -ETIMEDOUT)
             r = check_own_code(task, pending);
         if (r == 0 && !has_time(arg))
@@ -374,19 +374,14 @@ int inject_go_on(const struct inject_task *task, struct inject_pending *pending,
 }
 
 int inject_conclude(const struct inject_task *task, struct inject_pending *pending) {
-    int status, r = pending->is_begun ? 0 : 1;
-    while (r == 0) {
-        r = await_stop(task->tid, &status);
-        if (r == 0)
-            r = take_stop(task, pending, status);
-    }
-    if (pending->is_begun)
-        r = end_pending(task, pending, r);
+    if (!pending->is_begun)
+        return 0;
+    int r = end_pending(task, pending, await_checked(task, &pending->call, NULL, NULL, &pending->progress));
     return r == 1 ? 0 : r;
 }
 
 int inject_last(const struct inject_task *task, struct inject_call call) {
-    struct progress progress = {0};
+    struct inject_progress progress = {0};
     int r = call_checked(task, &call, NULL, NULL, &progress);
     return r == -ESRCH && progress.entered ? 0 : give_up(task, r == 1 ? -EUCLEAN : r);
 }

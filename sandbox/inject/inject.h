@@ -92,12 +92,17 @@ struct inject_memory {
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                    pid_t *ret_child) MUST_CHECK;
 
+/* How far a checked call has come. */
+struct inject_progress {
+    bool entered, cloned;
+    int stops;
+};
+
 /* A checked call without memory that nobody waits for: all 0 before the first. */
 struct inject_pending {
     struct inject_call call;
     bool is_begun; /* the task runs */
-    bool entered;  /* it stands in the call */
-    int stops;
+    struct inject_progress progress;
     long own_ms; /* own code of the task when it was seen to run, + 1; 0 for not yet */
 };
 

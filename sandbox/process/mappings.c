@@ -163,6 +163,17 @@ int mappings_each(pid_t pid, mapping_handler *handler, void *arg) {
     return r;
 }
 
+int mappings_next_private(FILE *maps, char **buf, size_t *size, struct procfs_mapping *ret) {
+    struct procfs_text line;
+    while (process_next_line(maps, buf, size, &line)) {
+        if (!procfs_parse_mapping(line, ret))
+            return -EBADMSG;
+        if ((ret->protection & PROT_WRITE) && !ret->shared)
+            return 1;
+    }
+    return 0;
+}
+
 int mappings_count(pid_t pid, size_t *ret_n) {
     auto_free char *buf = NULL;
     size_t size = 0, n = 0;

@@ -1,13 +1,15 @@
 /*
- * mappings.h - the shared mappings of a process.
+ * mappings.h - the shared mappings of a process, and its private ones that can be written to.
  *
  * See: proc_pid_maps(5), PROCMAP_QUERY.
  */
 #ifndef PETRI_SANDBOX_PROCESS_MAPPINGS_H
 #define PETRI_SANDBOX_PROCESS_MAPPINGS_H
 
+#include "sandbox/process/procfs.h"
 #include "sandbox/sandbox.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 struct mapping {
@@ -32,6 +34,12 @@ typedef int mapping_handler(void *arg, const struct mapping *mapping);
  * written to, or -errno.
  */
 int mappings_each(pid_t pid, mapping_handler *handler, void *arg) MUST_CHECK;
+
+/*
+ * The next private mapping that can be written to, in the text of a process' maps. buf and size as for
+ * process_next_line(). 1, 0 where there is none, or -EBADMSG.
+ */
+int mappings_next_private(FILE *maps, char **buf, size_t *size, struct procfs_mapping *ret) MUST_CHECK;
 
 /* How many mappings of all kinds a process has. Takes as long as the text of all is read. 0 or -errno. */
 int mappings_count(pid_t pid, size_t *ret_n) MUST_CHECK;

@@ -249,11 +249,10 @@ bool procfs_parse_stat(struct procfs_text text, struct procfs_stat *ret) {
     stat.state = line.at[2];
     skip(&line, 3);
     if (!skip_fields(&line, FIELDS_TO_FAULTS) || !take_number(&line, 10, &stat.faults) ||
-        !take_number(&line, 10, &stat.child_faults) ||
-        !skip_fields(&line, FIELDS_TO_TIMES) || !take_number(&line, 10, &stat.user_ticks) ||
-        !take_number(&line, 10, &stat.system_ticks) || !take_number(&line, 10, &stat.children_user_ticks) ||
-        !take_number(&line, 10, &stat.children_system_ticks) || !skip_fields(&line, FIELDS_TO_THREADS) ||
-        !take_number(&line, 10, &stat.threads))
+        !take_number(&line, 10, &stat.child_faults) || !skip_fields(&line, FIELDS_TO_TIMES) ||
+        !take_number(&line, 10, &stat.user_ticks) || !take_number(&line, 10, &stat.system_ticks) ||
+        !take_number(&line, 10, &stat.children_user_ticks) || !take_number(&line, 10, &stat.children_system_ticks) ||
+        !skip_fields(&line, FIELDS_TO_THREADS) || !take_number(&line, 10, &stat.threads))
         return false;
     *ret = stat;
     return true;

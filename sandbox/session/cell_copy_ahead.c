@@ -13,7 +13,7 @@
 
 enum {
     LEAST_FAULTS = 128, /* since the last look: fewer are an interpreter's own */
-    PART_OF_LIMIT = 8,
+    PART_OF_LIMIT = 16,
 };
 
 static struct inject_task keeper_of(const struct cell *cell) {

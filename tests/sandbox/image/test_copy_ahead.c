@@ -43,6 +43,13 @@ static void write_ranges(const struct cell *cell, long at, size_t n) {
     write_through(cell, at, n * MAPPED_HUGE + MAPPED_HUGE / 2);
 }
 
+/* A cell that has written whole ranges, and half of the next. */
+static struct cell *start_writing(struct live *live, long at, size_t n) {
+    struct cell *cell = live_start(live);
+    write_ranges(cell, at, n);
+    return cell;
+}
+
 /* How many ranges are copied now. */
 static size_t copy(struct cell *cell) {
     uint64_t bytes = 1;
@@ -69,8 +76,7 @@ static int count_own(const struct cell *cell, long at) {
 
 static void as_much_as_was_written_is_copied(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    struct cell *cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(copy(cell), LEAST);
     for (int i = LEAST + 1; i <= 2 * LEAST; i++)
         CHECK_EQUAL(count_own(cell, at + (long)i * MAPPED_HUGE), MAPPED_HUGE / MAPPED_PAGE);
@@ -82,8 +88,7 @@ static void as_much_as_was_written_is_copied(struct live *live) {
 
 static void next_piece_is_copied_once_the_cell_has_come_to_it(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    struct cell *cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(copy(cell), LEAST);
     CHECK_EQUAL(copy(cell), 0);
     write_ranges(cell, at, 2 * LEAST - 1); /* within what was copied */
@@ -96,8 +101,7 @@ static void next_piece_is_copied_once_the_cell_has_come_to_it(struct live *live)
 
 static void state_before_is_still_there_when_the_cell_fails(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    struct cell *cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(copy(cell), LEAST);
     for (int i = 0; i < RANGES; i++)
         CHECK_EQUAL(memory_write(cell->memory_fd, (uint64_t)at + (uint64_t)i * MAPPED_HUGE, "x", 1), 0);
@@ -108,8 +112,7 @@ static void state_before_is_still_there_when_the_cell_fails(struct live *live) {
 
 static void copied_pages_take_what_the_cell_writes(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    struct cell *cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(copy(cell), LEAST);
     CHECK_EQUAL(memory_write(cell->memory_fd, (uint64_t)at + (LEAST + 1) * MAPPED_HUGE, "x", 1), 0);
     live_commit(cell);
@@ -119,8 +122,7 @@ static void copied_pages_take_what_the_cell_writes(struct live *live) {
 
 static void too_little_is_no_sign(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST - 1);
+    struct cell *cell = start_writing(live, at, LEAST - 1);
     CHECK_EQUAL(copy(cell), 0);
     live_commit(cell);
     cell = live_start(live);
@@ -139,13 +141,13 @@ static struct cell *start_with(struct live *live, uint64_t memory_bytes) {
     return cell;
 }
 
-static void an_eighth_of_the_limit_is_copied_and_the_limit_grows_by_that(struct live *live) {
-    const uint64_t eighth = LEAST * MAPPED_HUGE;
+static void a_sixteenth_of_the_limit_is_copied_and_the_limit_grows_by_that(struct live *live) {
+    const uint64_t part = LEAST * MAPPED_HUGE;
     const long at = make(live);
-    struct cell *cell = start_with(live, 8 * eighth - 1);
+    struct cell *cell = start_with(live, 16 * part - 1);
     write_ranges(cell, at, LEAST);
     CHECK_EQUAL(copy(cell), LEAST - 1);
-    CHECK_EQUAL(cell->base.memory_limit_bytes, 9 * eighth - MAPPED_HUGE - 1);
+    CHECK_EQUAL(cell->base.memory_limit_bytes, 17 * part - MAPPED_HUGE - 1);
     write_ranges(cell, at, 2 * LEAST + 1);
     CHECK_EQUAL(copy(cell), 0);
     live_commit(cell);
@@ -156,8 +158,7 @@ static void ranges_with_holes_are_left_as_they_are(struct live *live) {
     CHECK_EQUAL(
         live_call(live, SYS_madvise, "%ld %d %d", at + (LEAST + 3L) * MAPPED_HUGE + MIB, MAPPED_PAGE, MADV_DONTNEED),
         0);
-    struct cell *cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    struct cell *cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(copy(cell), 2);
     live_commit(cell);
 }
@@ -170,9 +171,8 @@ static bool until_begun(void *arg) {
 
 static void call_that_nobody_waits_for_goes_on(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
+    struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes = 1;
-    write_ranges(cell, at, LEAST);
     CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
     CHECK(cell->copy.pending.is_begun);
     CHECK_EQUAL(bytes, 0);
@@ -185,16 +185,14 @@ static void call_that_nobody_waits_for_goes_on(struct live *live) {
 
 static void call_that_is_at_work_at_the_end_is_waited_for(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
+    struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes;
-    write_ranges(cell, at, LEAST);
     CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
     CHECK(cell->copy.pending.is_begun);
     live_commit(cell);
     check_content(live, at);
     live_check_counter(live, 0);
-    cell = live_start(live);
-    write_ranges(cell, at, LEAST);
+    cell = start_writing(live, at, LEAST);
     CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
     cell_discard(cell);
     check_content(live, at);
@@ -202,9 +200,8 @@ static void call_that_is_at_work_at_the_end_is_waited_for(struct live *live) {
 
 static void nothing_is_copied_without_time(struct live *live) {
     const long at = make(live);
-    struct cell *cell = live_start(live);
+    struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes = 1;
-    write_ranges(cell, at, LEAST);
     CHECK_EQUAL(cell_copy_ahead(cell, never, NULL, &bytes), 0);
     CHECK_EQUAL(bytes, 0);
     live_commit(cell);
@@ -228,7 +225,7 @@ int main(void) {
         LIVE_CASE(state_before_is_still_there_when_the_cell_fails),
         LIVE_CASE(copied_pages_take_what_the_cell_writes),
         LIVE_CASE(too_little_is_no_sign),
-        LIVE_CASE(an_eighth_of_the_limit_is_copied_and_the_limit_grows_by_that),
+        LIVE_CASE(a_sixteenth_of_the_limit_is_copied_and_the_limit_grows_by_that),
         LIVE_CASE(ranges_with_holes_are_left_as_they_are),
         LIVE_CASE(call_that_nobody_waits_for_goes_on),
         LIVE_CASE(call_that_is_at_work_at_the_end_is_waited_for),
