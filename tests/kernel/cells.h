@@ -16,6 +16,10 @@ int cells_start(void **state);
 int cells_stop(void **state);
 #define WARM(test) cmocka_unit_test_setup_teardown(test, cells_start, cells_stop)
 
+/* The same, with a clock that only put_forward() moves: for tests of what is done when so much time is over. */
+int cells_start_still(void **state);
+#define STILL(test) cmocka_unit_test_setup_teardown(test, cells_start_still, cells_stop)
+
 /* All that was published for a request, up to its idle: harness_heard(). */
 void expect_heard(const char *id, const char *expected);
 

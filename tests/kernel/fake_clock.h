@@ -9,4 +9,8 @@
 /* From now on the kernel's clock is later by that much. Who sleeps until a deadline notices with the next event. */
 void fake_clock_put_forward(int64_t us);
 
+/* From now on it moves by such calls alone, until it is to go on. */
+void fake_clock_stop(void);
+void fake_clock_go_on(void);
+
 #endif

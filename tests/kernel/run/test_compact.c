@@ -106,7 +106,7 @@ static int stop(void **state) {
     return cells_stop(state);
 }
 
-#define IDLE_KERNEL(test) cmocka_unit_test_setup_teardown(test, cells_start, stop)
+#define IDLE_KERNEL(test) cmocka_unit_test_setup_teardown(test, cells_start_still, stop)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

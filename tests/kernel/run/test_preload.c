@@ -23,6 +23,7 @@ static void enable_preload(struct kernel *kernel) {
 static int start(void **state) {
     (void)state;
     harness_start_warm(&h, enable_preload);
+    fake_clock_stop();
     return 0;
 }
 
