@@ -43,9 +43,7 @@ struct look {
     struct copy_ahead *found;
 };
 
-/* How a page is held: RANGE_WRITTEN for one that the cell has for itself, RANGE_SHARED for one that is the image's,
- * too.
- */
+/* How a page is held: RANGE_WRITTEN where the cell has it for itself, RANGE_SHARED where it is the image's, too. */
 static enum range_state page_state(uint64_t entry) {
     if (!procfs_page_is_private(entry) || !procfs_page_is_present(entry))
         return RANGE_OTHER;
@@ -146,34 +144,36 @@ static struct inject_call next_call(const struct copy_ahead *copy) {
     return call;
 }
 
-/* Such a call has been made. Whether it ended a step: how many ranges it had. -errno where it failed. */
-static int64_t take_result(struct copy_ahead *copy) {
+/* Such a call has been made. What ended a step is added to *copied, in ranges. 0 or -errno. */
+static int take_result(struct copy_ahead *copy, uint64_t *copied) {
     const uint64_t n = ranges_of_step(copy);
+    const bool ends_step = copy->populated == n;
     const int r = inject_result_status(copy->pending.call.result);
-    const bool was_step = copy->populated == n;
-    if (r && !(was_step && r == -EAGAIN)) /* the cell itself has come to one of them meanwhile */
+    if (r && !(ends_step && r == -EAGAIN)) /* the cell itself has come to one of them meanwhile */
         return r;
-    copy->populated = was_step ? 0 : copy->populated + 1;
-    copy->address += was_step ? n * HUGE_PAGE_BYTES : 0;
-    copy->ranges -= was_step ? n : 0;
-    return was_step ? (int64_t)n : 0;
+    copy->populated = ends_step ? 0 : copy->populated + 1;
+    if (ends_step) {
+        copy->address += n * HUGE_PAGE_BYTES;
+        copy->ranges -= n;
+        *copied += n;
+    }
+    return 0;
 }
 
 int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, cell_is_idle *has_time, void *arg,
                     uint64_t *ret_bytes) {
-    int64_t r = 1, copied = 0;
-    while (r > 0 && copy->ranges > 0 && (copy->pending.is_begun || has_time(arg))) {
+    uint64_t copied = 0;
+    int done = 1, r = 0;
+    while (r == 0 && done == 1 && copy->ranges > 0 && (copy->pending.is_begun || has_time(arg))) {
         if (!copy->pending.is_begun)
             copy->pending.call = next_call(copy);
-        r = inject_go_on(keeper, &copy->pending, has_time, arg);
-        const int64_t n = r == 1 ? take_result(copy) : 0;
-        copied += n > 0 ? n : 0;
-        r = n < 0 ? n : r;
+        done = inject_go_on(keeper, &copy->pending, has_time, arg);
+        r = done < 0 ? done : done == 1 ? take_result(copy, &copied) : 0;
     }
     if (!copy->pending.is_begun)
         copy->ranges = 0;
-    *ret_bytes = (uint64_t)copied * HUGE_PAGE_BYTES;
-    return r < 0 ? (int)r : 0;
+    *ret_bytes = copied * HUGE_PAGE_BYTES;
+    return r;
 }
 
 int copy_ahead_end(struct copy_ahead *copy, const struct inject_task *keeper) {
