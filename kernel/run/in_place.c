@@ -45,7 +45,7 @@ static int64_t longer(int64_t a_us, int64_t b_us) {
 
 static int64_t next_wait_us(int64_t wait_us, int64_t took_us, uint64_t bytes) {
     const int64_t rare_us = longer(LOOKS * took_us, MOST_MS * CLOCK_MS);
-    if (bytes == 0)
+    if (bytes == 0 && took_us < COPY_MS * CLOCK_MS)
         return took_us > SLOW_MS * CLOCK_MS ? rare_us : clock_sooner(2 * wait_us, rare_us);
     return bytes < (uint64_t)took_us * BYTES_PER_US ? SLOW_COPIES * took_us : NEXT_MS * CLOCK_MS;
 }

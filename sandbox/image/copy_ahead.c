@@ -170,8 +170,8 @@ int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, c
         done = inject_go_on(keeper, &copy->pending, has_time, arg);
         r = done < 0 ? done : done == 1 ? take_result(copy, &copied) : 0;
     }
-    if (!copy->pending.is_begun)
-        copy->ranges = 0;
+    const bool is_at_work = copy->pending.is_begun || copy->populated > 0;
+    copy->ranges = is_at_work && r == 0 ? ranges_of_step(copy) : 0; /* what is behind that is found anew */
     *ret_bytes = copied * HUGE_PAGE_BYTES;
     return r;
 }

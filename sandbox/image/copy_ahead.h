@@ -35,9 +35,10 @@ int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cel
 bool copy_ahead_has_work(const struct copy_ahead *copy);
 
 /*
- * Has the cell's keeper copy it, as long as has_time(arg), and gives up the rest then; a call
- * that is at work goes on. *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper has done
- * something else, and is killed; or -errno: Linux has no huge page to give, or the memory is gone.
+ * Has the cell's keeper copy it, as long as has_time(arg). What is at work then goes on with the
+ * next call, the rest is given up. *ret_bytes: how much was copied. 0; -EUCLEAN where the keeper
+ * has done something else, and is killed; or -errno: Linux has no huge page to give, or the
+ * memory is gone.
  */
 int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, cell_is_idle *has_time, void *arg,
                     uint64_t *ret_bytes) MUST_CHECK;

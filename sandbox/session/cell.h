@@ -55,7 +55,8 @@ struct cell {
     int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
     uint64_t faults;         /* that its worker had had when cell_copy_ahead() looked last */
     struct copy_ahead copy;  /* what that has at work */
-    uint64_t granted_bytes;  /* what its limit has grown by, for what that copies */
+    uint64_t copied_bytes;   /* what that has copied */
+    uint64_t granted_bytes;  /* beyond its limit of memory */
     struct usage_base base;  /* what it is measured against */
     struct cell_usage usage; /* as measured last */
 };
@@ -94,7 +95,7 @@ void cell_renew_watches(struct cell *cell);
 /* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */
 int cell_limit(struct cell *cell, const struct cell_limits *limits);
 
-/* Has the limit of memory of a running cell grow. 0 or -errno. */
+/* Lets a running cell have so much beyond its limit of memory. 0 or -errno. */
 int cell_grant_memory(struct cell *cell, uint64_t bytes);
 
 /* Waits for what cell_copy_ahead() has at work, once the cell's tasks are stopped. 0, -EUCLEAN or -errno. */

@@ -22,8 +22,8 @@ static struct inject_task keeper_of(const struct cell *cell) {
 
 /* How much may still be copied. */
 static uint64_t left_bytes(const struct cell *cell) {
-    const uint64_t limit = positive_difference(cell->base.memory_limit_bytes, cell->granted_bytes);
-    return limit == 0 ? UINT64_MAX : positive_difference(limit / PART_OF_LIMIT, cell->granted_bytes);
+    const uint64_t limit = cell->base.memory_limit_bytes;
+    return limit == 0 ? UINT64_MAX : positive_difference(limit / PART_OF_LIMIT, cell->copied_bytes);
 }
 
 /* Finds the next to copy where the cell has had enough faults, and has its limit grow by that. 0 or -errno. */
@@ -35,9 +35,7 @@ static int find(struct cell *cell, cell_is_idle *has_time, void *arg) {
         return r;
     cell->faults = stat.faults;
     r = copy_ahead_find(&cell->copy, cell->keeper, left_bytes(cell), has_time, arg, &bytes);
-    if (r == 0 && bytes > 0)
-        r = cell_grant_memory(cell, bytes);
-    return r;
+    return r || bytes == 0 ? r : cell_grant_memory(cell, cell->copied_bytes + bytes);
 }
 
 int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
@@ -46,7 +44,10 @@ int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64
     if (!cell->started || cell->ended || cell->keeper <= 0)
         return -ESRCH;
     int r = copy_ahead_has_work(&cell->copy) ? 0 : find(cell, has_time, arg);
-    return r ? r : copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
+    if (r == 0)
+        r = copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
+    cell->copied_bytes += *ret_bytes;
+    return r;
 }
 
 int cell_end_copy_ahead(struct cell *cell) {

@@ -158,13 +158,11 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
 
 int cell_grant_memory(struct cell *cell, uint64_t bytes) {
     const struct resources_backend *backend = cell->session->host.backend;
-    if (cell->base.memory_limit_bytes == 0)
+    const struct usage_base *base = &cell->base;
+    cell->granted_bytes = bytes;
+    if (!backend || base->memory_limit_bytes == 0)
         return 0;
-    cell->granted_bytes += bytes;
-    cell->base.memory_limit_bytes += bytes;
-    return backend ? backend->limit_memory(cell_group(cell),
-                                           cell->base.reading.memory_bytes + cell->base.memory_limit_bytes)
-                   : 0;
+    return backend->limit_memory(cell_group(cell), base->reading.memory_bytes + base->memory_limit_bytes + bytes);
 }
 
 void cell_lift_limit(const struct cell *cell) {
@@ -229,14 +227,14 @@ static void note_tasks(struct cell *cell, const struct watcher_reading *reading)
  */
 static void measure_watched(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
-    uint64_t limit = cell->base.memory_limit_bytes;
+    uint64_t limit = cell->base.memory_limit_bytes + cell->granted_bytes;
     visit_all(cell, add_reading, &watching);
     uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
                      positive_difference(files_bytes(cell), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);
-    if (limit == 0 || cell->usage.memory_bytes <= limit)
+    if (cell->base.memory_limit_bytes == 0 || cell->usage.memory_bytes <= limit)
         return;
     watcher_read_shares(cell->image->keeper, &watching.image);
     visit_all(cell, add_written, &watching);
