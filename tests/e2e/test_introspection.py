@@ -201,6 +201,13 @@ def test_completion_in_a_cell_made_ahead_changes_nothing(venv_kernel):
     assert kernel.run("import os\nkept, os.path.exists('left')").result == "([], False)"
 
 
+def test_completion_collects_no_garbage_and_cells_do(venv_kernel):
+    """To collect it writes to each object, which then is copied for nothing."""
+    venv_kernel.good(TRAP.format(body='import gc; return [f"collects_{gc.isenabled()}"]'))
+    assert complete(venv_kernel, "trap.")["matches"] == ["collects_False"]
+    assert venv_kernel.value("__import__('gc').isenabled()") == "True"
+
+
 def test_completion_sees_what_the_last_cell_has_set(venv_kernel):
     kernel = venv_kernel
     assert kernel.run("value = 'text'").ok

@@ -126,6 +126,7 @@ class Worker:
         return self.loop.call(function, self.shell, request)
 
     def _look(self, function, request):
+        gc.disable()  # a collection writes to each object: each look would copy the whole session's anew
         # Objects of the user's may never answer: after this frame the time counts as theirs.
         self.loop.call(introspect.prepare, self.shell)
         self.channel.exchange({"type": "sync"})
