@@ -50,7 +50,7 @@ static void test_is_complete_without_an_answer_is_unknown(void **state) {
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "x"), id);
     fake_next_ephemeral(h.session);
-    fake_clock_put_forward(CLOCK_S);
+    put_forward(CLOCK_S);
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "unknown");
     json_decref(content);
@@ -90,7 +90,7 @@ static void test_complete_has_at_most_the_limits_of_the_session(void **state) {
     assert_int_equal(limits.memory_bytes, 64 << 20);
     assert_int_equal(limits.processes, 8);
     assert_int_equal(limits.cpus, 1);
-    fake_clock_put_forward(500 * CLOCK_MS); /* not the ten seconds of a first one */
+    put_forward(500 * CLOCK_MS); /* not the ten seconds of a first one */
     expect_no_matches(id);
 }
 
@@ -100,7 +100,7 @@ static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
     send_complete(id);
     fake_next_ephemeral(h.session);
     fake_plan(h.session, &(struct fake_plan){.processors = 1});
-    fake_clock_put_forward(200 * CLOCK_MS);
+    put_forward(200 * CLOCK_MS);
     expect_no_matches(id);
     send_complete(id); /* is alive */
     fake_next_ephemeral(h.session);
@@ -161,7 +161,7 @@ static void test_complete_overtaken_while_it_waits_gets_no_cell(void **state) {
     take_a_turn();
     send_complete(next);
     expect_no_matches(id);
-    fake_clock_put_forward(500 * CLOCK_MS);
+    put_forward(500 * CLOCK_MS);
     expect_not_found(inspect);
     expect_match(next);
 }
@@ -214,7 +214,7 @@ static void test_complete_has_two_seconds_also_if_it_loads_first(void **state) {
     say_sync(worker);
     put_forward(900 * CLOCK_MS);
     assert_null(strstr(fake_ephemeral_story(h.session), "discard"));
-    fake_clock_put_forward(100 * CLOCK_MS);
+    put_forward(100 * CLOCK_MS);
     expect_no_matches(id);
 }
 
@@ -227,7 +227,7 @@ static void test_complete_that_loads_for_long_has_one_second_afterwards(void **s
     say_sync(worker);
     put_forward(900 * CLOCK_MS);
     assert_null(strstr(fake_ephemeral_story(h.session), "discard"));
-    fake_clock_put_forward(100 * CLOCK_MS);
+    put_forward(100 * CLOCK_MS);
     expect_no_matches(id);
 }
 
@@ -248,7 +248,7 @@ static void test_inspect_that_runs_longest_is_ended_for_a_waiting_request(void *
     send_inspect(endless);
     fake_next_ephemeral(h.session);
     send_complete(id);
-    fake_clock_put_forward(500 * CLOCK_MS);
+    put_forward(500 * CLOCK_MS);
     expect_not_found(endless);
     expect_match(id);
 }
