@@ -2,14 +2,10 @@
  * prefault.c - finding out which pages cells write, and having them copied ahead.
  *
  * Which pages a cell writes is read from its page map: private pages that no other
- * process shares are the ones that it has written. Each run of them is a range of its
- * own, for to copy a page between two costs more than a call. Large mappings are left
- * out, for they are data, and what a cell does with its data says nothing about the
- * next one. What two cells have in common is populated for each later cell by
- * MADV_POPULATE_WRITE, in batches; a range that is no longer there is skipped.
- *
- * A wrong sample costs time and nothing else: populating a private page changes
- * nothing that a cell can see.
+ * process shares are the ones that it has written. Each run of them is populated by a call
+ * of its own, for to copy a page between two costs more than a call. Large mappings are
+ * left out, for they are data, and what a cell does with its data says nothing about
+ * the next one. A range that is no longer there is skipped.
  */
 #define _GNU_SOURCE
 #include "prefault.h"
@@ -25,89 +21,88 @@
 #include <sys/syscall.h>
 
 enum {
-    PAGE = 4096,
+    PAGE = PREFAULT_PAGE,
     MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
-    PAGES_MAX = 2048,          /* 8 MiB in all */
-    AT_ONCE = 512,
+    READ_AT_ONCE = 512,
+    RUN_PAGES = 32,          /* at most: where memory has gone, as many are left that are still there */
+    POPULATED_AT_ONCE = 256, /* for so long, some 0.7 ms, a request may wait that comes meanwhile */
 };
 
-void prefault_fini(struct prefault *prefault) {
-    free(prefault->range);
-    *prefault = (struct prefault){0};
+/* Of known, from *next on, whether it has this page; *next is moved on to it. */
+static bool is_known(const struct prefault *known, size_t *next, uint64_t address) {
+    while (*next < known->n && known->page[*next] < address)
+        ++*next;
+    return *next < known->n && known->page[*next] == address;
 }
 
-static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
-    struct prefault_range *last = p->n ? &p->range[p->n - 1] : NULL;
-    if (last && address == last->address + last->bytes)
-        last->bytes += PAGE;
-    else if (p->n < p->most)
-        p->range[p->n++] = (struct prefault_range){address, PAGE};
-    else
-        return;
-    ++*pages;
-}
-
-static int sample_mapping(int pagemap, const struct procfs_mapping *m, struct prefault *p, size_t *pages) {
-    uint64_t entries[AT_ONCE];
-    for (uint64_t at = m->start; at < m->end && *pages < PAGES_MAX; at += sizeof entries / sizeof *entries * PAGE) {
-        size_t want = (m->end - at) / PAGE < AT_ONCE ? (m->end - at) / PAGE : AT_ONCE;
+static int sample_mapping(int pagemap, const struct procfs_mapping *m, const struct prefault *known, size_t *next,
+                          struct prefault *sample) {
+    uint64_t entries[READ_AT_ONCE];
+    for (uint64_t at = m->start; at < m->end; at += READ_AT_ONCE * PAGE) {
+        size_t want = (m->end - at) / PAGE < READ_AT_ONCE ? (m->end - at) / PAGE : READ_AT_ONCE;
         ssize_t n = pread(pagemap, entries, want * sizeof *entries, (off_t)(at / PAGE * sizeof *entries));
         if (n < 0)
             return -errno;
-        for (size_t i = 0; i < (size_t)n / sizeof *entries; i++)
-            if (procfs_page_is_exclusive(entries[i]))
-                add_page(p, at + i * PAGE, pages);
+        for (size_t i = 0; i < (size_t)n / sizeof *entries && sample->n < PREFAULT_MAX_PAGES; i++)
+            if (procfs_page_is_exclusive(entries[i]) && !is_known(known, next, at + i * PAGE))
+                sample->page[sample->n++] = at + i * PAGE;
     }
     return 0;
 }
 
-int prefault_sample(pid_t pid, size_t most, struct prefault *ret) {
-    struct prefault sample = {.most = most, .range = calloc(most, sizeof *sample.range)};
+int prefault_sample(pid_t pid, const struct prefault *known, struct prefault *ret) {
     auto_free char *buf = NULL;
-    size_t pages = 0, size = 0;
+    size_t next = 0, size = 0;
     struct procfs_mapping m;
     auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
     auto_file maps = process_open(pid, "maps");
-    int r = !sample.range ? -ENOMEM : pagemap < 0 ? pagemap : !maps ? -errno : 0;
-    while (r == 0 && (r = mappings_next_private(maps, &buf, &size, &m)) == 1)
-        r = (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES ? sample_mapping(pagemap, &m, &sample, &pages) : 0;
-    if (r)
-        prefault_fini(&sample);
-    else
-        *ret = sample;
+    int r = pagemap < 0 ? pagemap : !maps ? -errno : 0;
+    ret->n = 0;
+    while (r == 0 && ret->n < PREFAULT_MAX_PAGES && (r = mappings_next_private(maps, &buf, &size, &m)) == 1)
+        r = (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES ? sample_mapping(pagemap, &m, known, &next, ret) : 0;
     return r;
 }
 
-void prefault_intersect(struct prefault *habit, const struct prefault *other) {
-    struct prefault both = {.most = habit->most, .range = calloc(habit->most, sizeof *both.range)};
-    size_t pages = 0, j = 0;
-    for (size_t i = 0; both.range && i < habit->n; i++)
-        for (uint64_t at = habit->range[i].address; at < habit->range[i].address + habit->range[i].bytes; at += PAGE) {
-            while (j < other->n && other->range[j].address + other->range[j].bytes <= at)
-                j++;
-            if (j < other->n && other->range[j].address <= at)
-                add_page(&both, at, &pages);
-        }
-    prefault_fini(habit);
-    *habit = both;
+static int compare(const void *a, const void *b) {
+    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+void prefault_add_common(struct prefault *known, const struct prefault *a, const struct prefault *b) {
+    size_t next = 0;
+    for (size_t i = 0; i < b->n && known->n < PREFAULT_MAX_PAGES; i++)
+        if (is_known(a, &next, b->page[i]))
+            known->page[known->n++] = b->page[i];
+    qsort(known->page, known->n, sizeof *known->page, compare);
+}
+
+/* The call that populates a run of pages from *next on, before end; *next is moved behind it. */
+static struct inject_call populate_run(const struct prefault *prefault, size_t *next, size_t end) {
+    const uint64_t start = prefault->page[*next];
+    uint64_t bytes = 0;
+    for (; *next < end && bytes < RUN_PAGES * PAGE && prefault->page[*next] == start + bytes; ++*next)
+        bytes += PAGE;
+    return (struct inject_call){.number = SYS_madvise, .argument = {start, bytes, MADV_POPULATE_WRITE}};
 }
 
 int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg) {
     struct inject_call calls[INJECT_MAX_CALLS];
+    size_t behind[INJECT_MAX_CALLS]; /* each call's pages */
     size_t next = 0;
     while (next < prefault->n && is_idle(arg)) {
+        const size_t end = prefault->n - next < POPULATED_AT_ONCE ? prefault->n : next + POPULATED_AT_ONCE;
         size_t n = 0, failed = 0;
-        for (size_t i = next; i < prefault->n && n < INJECT_MAX_CALLS; i++)
-            calls[n++] = (struct inject_call){
-                .number = SYS_madvise,
-                .argument = {prefault->range[i].address, prefault->range[i].bytes, MADV_POPULATE_WRITE}};
+        for (size_t i = next; i < end && n < INJECT_MAX_CALLS; n++) {
+            calls[n] = populate_run(prefault, &i, end);
+            behind[n] = i;
+        }
         int r = inject_batch(task, calls, n);
         if (r)
             return r;
         r = inject_failure(calls, n, &failed);
         if (r == -EUCLEAN)
             return r;
-        next += r ? failed + 1 : n;
+        next = behind[r ? failed : n - 1];
     }
     return 0;
 }

@@ -14,30 +14,26 @@
 
 #include "sandbox/inject/inject.h"
 
-/* Ranges of addresses that are about to be written. */
-enum { PREFAULT_SAMPLES = 2 }; /* how many cells are sampled: later ones are expected to write what all of these did */
+enum { PREFAULT_PAGE = 4096, PREFAULT_MAX_PAGES = 4096 }; /* 16 MiB */
 
+/* Pages that are about to be written, or have been. */
 struct prefault {
-    size_t n, most;
-    struct prefault_range {
-        uint64_t address;
-        uint64_t bytes;
-    } * range;
+    size_t n;
+    uint64_t page[PREFAULT_MAX_PAGES]; /* addresses, ascending */
 };
-
-void prefault_fini(struct prefault *prefault);
 
 /*
  * Finds out from a task that does not run what its cell has written: the pages of private
- * memory that it shares with no copy, as at most so many ranges. Some milliseconds for
- * a large image; what is too large to be an interpreter's habit is left out. 0 or -errno.
+ * memory that it shares with no copy, without those that are known, and the first
+ * of them where they are too many. Some milliseconds for a large image; what is too
+ * large to be an interpreter's habit is left out. 0 or -errno.
  */
-int prefault_sample(pid_t pid, size_t most, struct prefault *ret);
+int prefault_sample(pid_t pid, const struct prefault *known, struct prefault *ret);
 
-/* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
-void prefault_intersect(struct prefault *habit, const struct prefault *other);
+/* Adds to known what is in both a and b, of which it has none: the first of it where there is no room for all. */
+void prefault_add_common(struct prefault *known, const struct prefault *a, const struct prefault *b);
 
-/* Has a stopped task populate the ranges, as long as is_idle(arg) says that there is time; those that are no longer
+/* Has a stopped task populate the pages, as long as is_idle(arg) says that there is time; those that are no longer
  * there are passed over. 0, -EUCLEAN or -errno. */
 int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg);
 

@@ -222,9 +222,9 @@ static int restore_threads(const struct cell *cell) {
 /* Takes the faults that the cell is about to have; in the sandbox, like everything that is not checked. */
 static int prefault(struct cell *cell) {
     const struct inject_task worker = worker_of(cell);
-    const struct session_habit *habit = cell_habit(cell);
-    cell->prefaulted = cell->is_idle && habit->n_samples >= PREFAULT_SAMPLES;
-    return cell->prefaulted ? prefault_apply(&habit->prefault, &worker, cell->is_idle, cell->idle_arg) : 0;
+    const struct habit *habit = cell_habit(cell);
+    cell->prefaulted = cell->is_idle && habit->n_cells >= HABIT_FIRST;
+    return cell->prefaulted ? prefault_apply(&habit->known, &worker, cell->is_idle, cell->idle_arg) : 0;
 }
 
 int cell_take_sandbox(struct cell *cell, struct error *ret_error) {

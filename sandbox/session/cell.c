@@ -29,9 +29,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Of what cells are about to write. A completion looks at many objects, which lie everywhere. */
-enum { RANGES = 1024, RANGES_EPHEMERAL = 2048 };
-
 enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
 struct killed *cell_killed(const struct cell *cell) {
@@ -387,20 +384,14 @@ static void cell_free(struct cell *cell) {
     free(cell);
 }
 
-/* Samples the pages that a cell has written. What the first cells of a session have in common is what the interpreter
- * writes in every cell. */
-static void sample_writes(const struct cell *cell) {
-    struct session_habit *habit = cell_habit(cell);
-    const size_t most = cell->role == CELL_EPHEMERAL ? RANGES_EPHEMERAL : RANGES;
-    struct prefault sample;
-    if (cell->prefaulted || habit->n_samples >= PREFAULT_SAMPLES || prefault_sample(cell->worker, most, &sample))
-        return;
-    if (habit->n_samples++ == 0) {
-        habit->prefault = sample;
-        return;
-    }
-    prefault_intersect(&habit->prefault, &sample);
-    prefault_fini(&sample);
+/* Has the session learn from a cell: from its first ones, and where somebody takes their time from those that have had
+ * many faults although what they were expected to write was copied ahead. */
+static void learn_writes(const struct cell *cell) {
+    struct habit *habit = cell_habit(cell);
+    struct procfs_stat stat;
+    if (cell->prefaulted ? process_read_stat(cell->worker, &stat) == 0 && habit_has_to_learn(habit, stat.faults)
+                         : habit->n_cells < HABIT_FIRST)
+        habit_learn(habit, cell->worker);
 }
 
 /* Ends the cell's locks, and what it has set of modes. */
@@ -417,7 +408,7 @@ static void end_locks(const struct cell *cell) {
 }
 
 void cell_commit(struct cell *cell) {
-    sample_writes(cell);
+    learn_writes(cell);
     shared_forget(&cell->image->shared);
     if (cell->left_processes) {
         end_sandbox(cell); /* pid 1 ends after all others of its namespace are reaped */
@@ -465,7 +456,7 @@ void cell_discard(struct cell *cell) {
     if (cell->sandbox_asked)
         (void)cell_take_sandbox(cell, &none); /* or the next cell would get it */
     if (cell->role == CELL_EPHEMERAL && cell->started && !cell->ended)
-        sample_writes(cell); /* it may run: then its sample is as good as it gets */
+        learn_writes(cell); /* it may run: then its sample is as good as it gets */
     end_sandbox(cell);
     cell_lift_limit(cell);
     if (cell->keeper > 0) {

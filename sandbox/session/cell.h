@@ -30,7 +30,7 @@ struct cell {
     bool sandbox_asked;    /* one was requested of the zygote, and not taken yet */
     cell_is_idle *is_idle; /* see struct cell_options */
     void *idle_arg;
-    bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
+    bool prefaulted;          /* by the habit of the session, as far as there was time */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
     bool left_processes;      /* it had other processes when it was frozen */
@@ -68,7 +68,7 @@ const int *cell_outputs(const struct cell *cell);
 struct killed *cell_killed(const struct cell *cell);
 
 /* What cells like it are about to write. */
-struct session_habit *cell_habit(const struct cell *cell);
+struct habit *cell_habit(const struct cell *cell);
 
 /* The control group that it is in. */
 const struct resources_group *cell_group(const struct cell *cell);

@@ -24,15 +24,10 @@ uint64_t session_grown_bytes(const struct session *session) {
     return now > first ? now - first : 0;
 }
 
-static void forget_habit(struct session_habit *habit) {
-    prefault_fini(&habit->prefault);
-    habit->n_samples = 0;
-}
-
 int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, size_t *ret_n) {
     const struct image *image = session->current;
     const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
-    forget_habit(&session->habit);
-    forget_habit(&session->habit_ephemeral);
+    habit_forget(&session->habit);
+    habit_forget(&session->habit_ephemeral);
     return huge_pages_collapse(&session->huge, &keeper, is_idle, arg, ret_n);
 }

@@ -196,8 +196,6 @@ void session_destroy(struct session *session) {
     free(session->folder);
     filter_fini(&session->filter);
     huge_pages_fini(&session->huge);
-    prefault_fini(&session->habit.prefault);
-    prefault_fini(&session->habit_ephemeral.prefault);
     free(session);
 }
 

@@ -7,9 +7,9 @@
 #include "sandbox/files/folder.h"
 #include "sandbox/files/opened.h"
 #include "sandbox/filter/filter.h"
+#include "sandbox/image/habit.h"
 #include "sandbox/image/huge_pages.h"
 #include "sandbox/image/image.h"
-#include "sandbox/image/prefault.h"
 #include "sandbox/session/beside.h"
 #include "sandbox/session/killed.h"
 #include "sandbox/session/session_files.h"
@@ -20,23 +20,17 @@
 /* The pipes that the cells of a session write to. */
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
 
-/* What cells of a session are about to write: what the first have had in common. */
-struct session_habit {
-    struct prefault prefault;
-    unsigned n_samples;
-};
-
 struct session {
     struct sandbox_host host;
     struct zygote zygote;
     struct filter filter;
     struct inject_area area;
-    struct rlimit descriptors;            /* of cells; see user_limits.h */
-    struct session_habit habit;           /* of its own cells, and of those beside them */
-    struct session_habit habit_ephemeral; /* of the short ones */
-    struct image *first;                  /* image 0 */
-    struct image *current;                /* the last committed one */
-    struct huge_pages huge;               /* of its memory */
+    struct rlimit descriptors;    /* of cells; see user_limits.h */
+    struct habit habit;           /* of its own cells, and of those beside them */
+    struct habit habit_ephemeral; /* of the short ones */
+    struct image *first;          /* image 0 */
+    struct image *current;        /* the last committed one */
+    struct huge_pages huge;       /* of its memory */
     struct session_files files;
     uint64_t next_layer;
     pid_t worker; /* the starting one, until session_capture() */

@@ -36,7 +36,7 @@ const struct resources_group *cell_group(const struct cell *cell) {
     return &cell->session->host.groups[first[cell->role] + (cell->role == CELL_BESIDE ? cell->place : 0)];
 }
 
-struct session_habit *cell_habit(const struct cell *cell) {
+struct habit *cell_habit(const struct cell *cell) {
     struct session *session = cell->session;
     return cell->role == CELL_EPHEMERAL ? &session->habit_ephemeral : &session->habit;
 }
