@@ -21,18 +21,18 @@
 #include <sys/syscall.h>
 
 enum {
-    PAGE = PREFAULT_PAGE,
+    PAGE = 4096,
     MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
     READ_AT_ONCE = 512,
     RUN_PAGES = 32,          /* at most: where memory has gone, as many are left that are still there */
     POPULATED_AT_ONCE = 256, /* for so long, some 0.7 ms, a request may wait that comes meanwhile */
 };
 
-/* Of known, from *next on, whether it has this page; *next is moved on to it. */
-static bool is_known(const struct prefault *known, size_t *next, uint64_t address) {
-    while (*next < known->n && known->page[*next] < address)
+/* Whether this page is among the pages from *next on; *next is moved to where it is or would be. */
+static bool has_page(const struct prefault *pages, size_t *next, uint64_t address) {
+    while (*next < pages->n && pages->page[*next] < address)
         ++*next;
-    return *next < known->n && known->page[*next] == address;
+    return *next < pages->n && pages->page[*next] == address;
 }
 
 static int sample_mapping(int pagemap, const struct procfs_mapping *m, const struct prefault *known, size_t *next,
@@ -44,7 +44,7 @@ static int sample_mapping(int pagemap, const struct procfs_mapping *m, const str
         if (n < 0)
             return -errno;
         for (size_t i = 0; i < (size_t)n / sizeof *entries && sample->n < PREFAULT_MAX_PAGES; i++)
-            if (procfs_page_is_exclusive(entries[i]) && !is_known(known, next, at + i * PAGE))
+            if (procfs_page_is_exclusive(entries[i]) && !has_page(known, next, at + i * PAGE))
                 sample->page[sample->n++] = at + i * PAGE;
     }
     return 0;
@@ -71,7 +71,7 @@ static int compare(const void *a, const void *b) {
 void prefault_add_common(struct prefault *known, const struct prefault *a, const struct prefault *b) {
     size_t next = 0;
     for (size_t i = 0; i < b->n && known->n < PREFAULT_MAX_PAGES; i++)
-        if (is_known(a, &next, b->page[i]))
+        if (has_page(a, &next, b->page[i]))
             known->page[known->n++] = b->page[i];
     qsort(known->page, known->n, sizeof *known->page, compare);
 }

@@ -14,7 +14,7 @@
 
 #include "sandbox/inject/inject.h"
 
-enum { PREFAULT_PAGE = 4096, PREFAULT_MAX_PAGES = 4096 }; /* 16 MiB */
+enum { PREFAULT_MAX_PAGES = 4096 }; /* 16 MiB */
 
 /* Pages that are about to be written, or have been. */
 struct prefault {

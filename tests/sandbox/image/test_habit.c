@@ -13,8 +13,8 @@ static bool has_time(void *arg) {
     return n_left-- > 0;
 }
 
-/* A cell of a person's, who takes their time. */
-static struct cell *start_paced(struct live *live, enum cell_role role) {
+/* A cell that is made while nobody waits, n_left times. */
+static struct cell *start(struct live *live, enum cell_role role) {
     struct cell *cell = NULL;
     struct error error;
     const struct cell_options options = {.role = role, .is_idle = has_time};
@@ -36,25 +36,21 @@ static uint64_t write_pages(const struct cell *cell, long at, int pages) {
     return faults_of(cell) - before;
 }
 
-static uint64_t run_paced(struct live *live, long at, int pages) {
-    n_left = PAGES;
-    struct cell *cell = start_paced(live, CELL_OF_SESSION);
+static uint64_t run(struct live *live, int times, long at, int pages) {
+    n_left = times;
+    struct cell *cell = start(live, CELL_OF_SESSION);
     const uint64_t faults = write_pages(cell, at, pages);
     live_commit(cell);
     return faults;
 }
 
-static uint64_t run_at_once(struct live *live, long at, int pages) {
-    n_left = 0;
-    struct cell *cell = start_paced(live, CELL_OF_SESSION);
-    const uint64_t faults = write_pages(cell, at, pages);
-    live_commit(cell);
-    return faults;
+static uint64_t run_paced(struct live *live, long at, int pages) {
+    return run(live, PAGES, at, pages);
 }
 
 static uint64_t look(struct live *live, long at, int pages) {
     n_left = PAGES;
-    struct cell *cell = start_paced(live, CELL_EPHEMERAL);
+    struct cell *cell = start(live, CELL_EPHEMERAL);
     const uint64_t faults = write_pages(cell, at, pages);
     cell_discard(cell);
     return faults;
@@ -107,7 +103,7 @@ static void few_faults_teach_nothing(struct live *live) {
 static void nothing_is_copied_or_learned_while_somebody_waits(struct live *live) {
     const long at = make_written(live);
     for (int i = 0; i < 4; i++)
-        CHECK(run_at_once(live, at, HALF) >= HALF);
+        CHECK(run(live, 0, at, HALF) >= HALF);
     CHECK_EQUAL(live->session->habit.n_cells, HABIT_FIRST);
     CHECK_EQUAL(run_paced(live, at, HALF), 0);
 }
@@ -117,11 +113,8 @@ static void copying_ends_in_the_middle_once_somebody_waits(struct live *live) {
     const long at = make_written(live);
     run_paced(live, at, PAGES);
     run_paced(live, at, PAGES);
-    n_left = 1;
-    struct cell *cell = start_paced(live, CELL_OF_SESSION);
-    const uint64_t faults = write_pages(cell, at, PAGES);
+    const uint64_t faults = run(live, 1, at, PAGES);
     CHECK(faults > 0 && faults < PAGES);
-    live_commit(cell);
 }
 
 static void looks_have_a_habit_of_their_own(struct live *live) {
