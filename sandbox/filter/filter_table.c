@@ -289,6 +289,7 @@ const struct filter_row filter_rows[] = {
     ALLOW(fadvise64),
     ERRNO_IF(madvise, 2, ALL, MADV_PAGEOUT, EINVAL, "it would empty the host's page cache"),
     ERRNO_IF(madvise, 2, ALL, MADV_MERGEABLE, EINVAL, "pages merged with others' tell what those hold"),
+    NOOP_IF(madvise, 2, ALL, MADV_DONTFORK, "an image is a copy, and is to have all that the cell has"),
     ALLOW(madvise),
     ERRNO_IF(preadv2, 5, READ_NOWAIT, READ_NOWAIT, EOPNOTSUPP, "it tells what the host has read"),
     ALLOW(preadv2),

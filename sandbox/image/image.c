@@ -61,6 +61,19 @@ int image_copy_keeper(const struct image *image, const struct inject_area *area,
     return image_copy_task(image->keeper, image->memory_fd, area, ret_keeper, ret_memory_fd);
 }
 
+int image_leave_copy(struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd) {
+    pid_t keeper;
+    int memory_fd;
+    int r = image_copy_keeper(image, area, &keeper, &memory_fd);
+    if (r)
+        return r;
+    *ret_keeper = image->keeper;
+    *ret_memory_fd = image->memory_fd;
+    image->keeper = keeper;
+    image->memory_fd = memory_fd;
+    return 0;
+}
+
 int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper,
                     int *ret_memory_fd) {
     struct inject_task task = {tid, tid, of_memory_fd, area};

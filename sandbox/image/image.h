@@ -41,11 +41,21 @@ void image_unref(struct image *image, pid_t *ret_killed);
 
 /*
  * A copy-on-write copy of an image's address space: a new keeper, stopped, with
- * the memory descriptor. Both are the caller's. 0, -EUCLEAN or -errno.
+ * the memory descriptor, for a cell that is thrown away. Both are the caller's. 0, -EUCLEAN or -errno.
  */
 int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
-/* The same of such a copy. */
+/*
+ * The other way round: the image goes on with the copy, and the caller gets the keeper and the memory that it had, to make
+ * the session's own cell of. So each image that is kept is a copy of the one memory in which cells run: were cells the
+ * copies, each copy would be one of all those before it, and Linux looks at all of them for each mapping that it copies.
+ * 0, -EUCLEAN or -errno.
+ *
+ * See: anon_vma_clone() in Linux, mm/rmap.c.
+ */
+int image_leave_copy(struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
+
+/* image_copy_keeper() of such a copy. */
 int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
 /*

@@ -2,11 +2,11 @@
  * mapped_files.c - which mapped files a cell may have written, told by its page table.
  *
  * A write through a shared mapping moves no time, so which mapped files a cell may
- * have changed is told by its page table: a copied address space begins without
- * any page of a file mapping, and a page that is there at the end was touched.
- * Three cases can't be told and count as touched: a mapping that is gone by the
- * end, a machine with swap (a page that was written out has left the page table),
- * and a page map that can't be read. A file that is suspected without need is
+ * have changed is told by its page table: a cell begins without any page of a shared
+ * mapping (mapped_files_begin()), and a page that is there at the end was touched.
+ * Four cases can't be told and count as touched: a mapping that is gone by the
+ * end, one whose pages are locked, a machine with swap (a page that was written out
+ * has left the page table), and a page map that can't be read. A file that is suspected without need is
  * compared and found unchanged; one that is not suspected would be lost.
  */
 #define _GNU_SOURCE
@@ -185,5 +185,17 @@ int mapped_files_restore(const struct mapped_files *mapped, struct restorer *res
     for (size_t i = 0; r == 0 && i < mapped->n; i++)
         if (mapped->file[i].kept)
             r = restore(&mapped->file[i], restorer);
+    return r;
+}
+
+/* The pages stay those of the file. */
+int mapped_files_begin(const struct mapped_files *mapped, struct restorer *restorer) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < mapped->n; i++) {
+        const struct mapped_file *file = &mapped->file[i];
+        struct inject_call forget = {.number = SYS_madvise,
+                                     .argument = {file->start, file->end - file->start, MADV_DONTNEED}};
+        r = file->live ? restorer_call(restorer, &forget) : 0;
+    }
     return r;
 }

@@ -55,6 +55,10 @@ void mapped_files_suspect_all(const struct mapped_files *mapped, struct snapshot
 void mapped_files_suspect_touched(const struct mapped_files *before, const struct mapped_files *after, pid_t pid,
                                   struct snapshot *files);
 
+/* Has a task of the session's own cell begin without a page of the live files, for mapped_files_suspect_touched(). 0 or
+ * -errno. */
+int mapped_files_begin(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
+
 /* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
 int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
 

@@ -206,5 +206,8 @@ int shared_restore(const struct shared *shared, const struct descriptors *list, 
         else if (restorer->beside && !piece->is_constant && is_mapped(shared, i))
             r = restore_mappings(shared, i, list, memory_fd, restorer);
     }
-    return r == 0 && restorer->layered ? mapped_files_restore(&shared->mapped, restorer) : r;
+    if (r == 0)
+        r = restorer->layered ? mapped_files_restore(&shared->mapped, restorer)
+                              : mapped_files_begin(&shared->mapped, restorer);
+    return r;
 }

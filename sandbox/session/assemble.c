@@ -1,7 +1,7 @@
 /*
  * assemble.c - an image becomes a cell: new tasks on a copy of its memory, inside the sandbox.
  *
- *     keeper    the copy of the image, in the cage; makes the cell's control socket
+ *     keeper    the image's, in the cage, of which the image keeps a copy; makes the cell's control socket
  *     helper    shares the keeper's memory, enters the namespaces, clones
  *     worker      the main task, with its old thread id; clones
  *     threads       the others
@@ -243,15 +243,18 @@ static int identify(struct cell *cell) {
     return 0;
 }
 
-/* Makes the keeper, in the cell's control group. The session's own cells are where their image is. */
+/* Makes the keeper, in the cell's control group. The session's own cells are where their image is, and go on with its
+ * memory. */
 static int copy_image(struct cell *cell, struct error *error) {
     struct session *session = cell->session;
+    const bool own = cell->role == CELL_OF_SESSION;
     const bool seeded = cell->role == CELL_BESIDE && cell->image == session->first && session->host.backend;
-    int r = seeded ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
-                   : image_copy_keeper(cell->image, &session->area, &cell->keeper, &cell->memory_fd);
+    int r = own      ? image_leave_copy(cell->image, &session->area, &cell->keeper, &cell->memory_fd)
+            : seeded ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
+                     : image_copy_keeper(cell->image, &session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");
-    r = seeded || cell->role == CELL_OF_SESSION ? 0 : resources_join(cell_group(cell), cell->keeper);
+    r = seeded || own ? 0 : resources_join(cell_group(cell), cell->keeper);
     return r ? step_failed(error, STEP_CGROUP, -r, "%s", "") : 0;
 }
 
