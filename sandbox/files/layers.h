@@ -6,6 +6,7 @@
  *     live/{aside,guards}                  of the snapshot (snapshot.h)
  *     kept/files/{private,folder}          what the committed cells have written: the snapshot's copy
  *     kept/aside                           of the snapshot
+ *     kept/versions/N/{private,folder}     what they were at an earlier time (snapshot.h)
  *     kept/first/{private,folder}          what was committed when the session began
  *     kept/hidden                          whiteouts over what is hidden of the notebook's folder
  *     kept/mountpoints                     empty folders, below the notebook's folder

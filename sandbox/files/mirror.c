@@ -144,6 +144,37 @@ static int copy_attribute(int from_fd, int to_fd, const char *name, char *value,
     return fsetxattr(to_fd, name, value, (size_t)n, 0) ? -errno : 0;
 }
 
+static bool has_attribute(int from_fd, int to_fd, const char *name, char *value, char *other) {
+    const ssize_t n = fgetxattr(from_fd, name, value, XATTR_SIZE_MAX);
+    return n >= 0 && fgetxattr(to_fd, name, other, XATTR_SIZE_MAX) == n && memcmp(value, other, (size_t)n) == 0;
+}
+
+/* Whether one has all that another has. 1, 0 or -errno. */
+static int has_attributes(int from_fd, int to_fd, char *names, char *values) {
+    const ssize_t n = list_attributes(from_fd, names);
+    bool has = true;
+    for (const char *name = names; has && n > 0 && name < names + n; name += strlen(name) + 1)
+        has = !is_users(name) || has_attribute(from_fd, to_fd, name, values, values + XATTR_SIZE_MAX);
+    return n < 0 ? (int)n : has;
+}
+
+/* Most files have none. */
+static bool have_none(int from_fd, int to_fd) {
+    char few[256];
+    return flistxattr(from_fd, few, sizeof few) <= 0 && flistxattr(to_fd, few, sizeof few) <= 0 && errno != ERANGE;
+}
+
+int mirror_compare_attributes(int from_fd, int to_fd) {
+    errno = 0;
+    if (have_none(from_fd, to_fd))
+        return 1;
+    auto_free char *names = malloc(NAMES_BYTES), *values = malloc((size_t)2 * XATTR_SIZE_MAX);
+    if (!names || !values)
+        return -ENOMEM;
+    int r = has_attributes(from_fd, to_fd, names, values);
+    return r > 0 ? has_attributes(to_fd, from_fd, names, values) : r;
+}
+
 /* Removes from the second what the first doesn't have; before others are set, for attributes take room. */
 static int remove_attributes(int from_fd, int to_fd, char *names) {
     ssize_t n = list_attributes(to_fd, names);
@@ -154,9 +185,9 @@ static int remove_attributes(int from_fd, int to_fd, char *names) {
 }
 
 int mirror_attributes(int from_fd, int to_fd) {
-    char few[256];
-    if (flistxattr(from_fd, few, sizeof few) <= 0 && flistxattr(to_fd, few, sizeof few) <= 0 && errno != ERANGE)
-        return 0; /* as most files */
+    errno = 0;
+    if (have_none(from_fd, to_fd))
+        return 0;
     auto_free char *names = malloc(NAMES_BYTES), *value = malloc((size_t)2 * XATTR_SIZE_MAX);
     if (!names || !value)
         return -ENOMEM;
@@ -167,18 +198,37 @@ int mirror_attributes(int from_fd, int to_fd) {
     return n < 0 ? (int)n : r;
 }
 
+static bool is_owned(const struct stat *is, const struct stat *st) {
+    return is->st_uid == st->st_uid && is->st_gid == st->st_gid;
+}
+
+static bool has_mode(const struct stat *is, const struct stat *st) {
+    return S_ISLNK(st->st_mode) || ((is->st_mode ^ st->st_mode) & PERMISSIONS) == 0;
+}
+
+static bool has_time(const struct stat *is, const struct stat *st) {
+    return memcmp(&is->st_mtim, &st->st_mtim, sizeof st->st_mtim) == 0;
+}
+
+int mirror_compare_status(int dir_fd, const char *name, const struct stat *st) {
+    struct stat is;
+    if (fstatat(dir_fd, name, &is, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    return is_owned(&is, st) && has_mode(&is, st) && has_time(&is, st);
+}
+
 /* The owner first, for a change of that takes away a mode's S_ISUID. */
 int mirror_status(int dir_fd, const char *name, const struct stat *st) {
     struct stat is;
     if (fstatat(dir_fd, name, &is, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    const bool owned = is.st_uid == st->st_uid && is.st_gid == st->st_gid;
+    const bool owned = is_owned(&is, st);
     if (!owned && fchownat(dir_fd, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    const bool has_mode = owned && ((is.st_mode ^ st->st_mode) & PERMISSIONS) == 0;
-    if (!has_mode && !S_ISLNK(st->st_mode) && fchmodat(dir_fd, name, st->st_mode & PERMISSIONS, 0))
+    if (!(owned && has_mode(&is, st)) && !S_ISLNK(st->st_mode) &&
+        fchmodat(dir_fd, name, st->st_mode & PERMISSIONS, 0))
         return -errno;
-    if (memcmp(&is.st_mtim, &st->st_mtim, sizeof st->st_mtim) == 0)
+    if (has_time(&is, st))
         return 0;
     const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
     return utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) ? -errno : 0;

@@ -25,6 +25,13 @@ int mirror_fill(int from_fd, int to_fd);
  * has none there is nothing to do. 0 or -errno. */
 int mirror_attributes(int from_fd, int to_fd);
 
+/* Whether the second has the attributes of the first, and no others. 1, 0 or -errno. */
+int mirror_compare_attributes(int from_fd, int to_fd);
+
+/* Whether what stands at a name has the owner, the mode and the time of change of contents that st says. 1, 0 or
+ * -errno. */
+int mirror_compare_status(int dir_fd, const char *name, const struct stat *st);
+
 /* Gives what stands at a name the owner, the mode and the time of change of contents that st says; those that it has
  * already aren't set. 0 or -errno. */
 int mirror_status(int dir_fd, const char *name, const struct stat *st);

@@ -185,3 +185,17 @@ int snapshot_guard(struct snapshot *snapshot, ino_t *live, size_t n) {
         r = guard(snapshot, live[i]);
     return r;
 }
+
+static int empty_guard(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    const struct guarded *guarded = arg;
+    if (!S_ISREG(st->st_mode) || st->st_nlink > 1 || st->st_blocks == 0 ||
+        (guarded->n && bsearch(&st->st_ino, guarded->live, guarded->n, sizeof st->st_ino, by_number)))
+        return SNAPSHOT_PAST;
+    auto_fd fd = snapshot_open(place->fd, name, O_WRONLY | O_TRUNC);
+    return fd < 0 ? fd : SNAPSHOT_PAST;
+}
+
+int snapshot_empty_guards(const struct snapshot *snapshot, const ino_t *live, size_t n) {
+    return snapshot_walk(snapshot->folders.guards, -1, &(struct snapshot_walker){.visit = empty_guard},
+                         &(struct guarded){snapshot, live, n});
+}

@@ -39,6 +39,7 @@ struct snapshot_folders {
     int kept;       /* the copy; empty at first */
     int kept_aside; /* an empty one on its file system, which may be another than that of live */
     int guards;     /* beside live: files that are to be the same ones even when all their names have gone */
+    int versions;   /* beside kept: earlier ones of it, each in a folder of its own; -1 where none is asked for */
 };
 
 struct snapshot;
@@ -46,6 +47,28 @@ struct snapshot;
 /* Copies what is live. 0 with *ret the caller's, or -errno. */
 int snapshot_create(const struct snapshot_folders *folders, struct snapshot **ret);
 void snapshot_destroy(struct snapshot *snapshot);
+
+/*
+ * What the kept files are at a time: a version. It costs nothing until they change; then it gets a tree of its own, in
+ * which each file is the very one of the kept files until that changes, too. So what several versions have in common is
+ * there once, and a file that changes is copied whole.
+ */
+struct snapshot_version;
+
+/* The present version, with a reference that is the caller's: snapshot_forget(). It has to be given up before the
+ * snapshot is destroyed. NULL on ENOMEM. */
+struct snapshot_version *snapshot_keep(struct snapshot *snapshot);
+void snapshot_forget(struct snapshot_version *version);
+
+/* Where its files are: a folder's name below versions; "" where they are the kept ones. Until the next call. */
+const char *snapshot_version_name(const struct snapshot_version *version);
+
+/*
+ * Makes the kept files those of a version, in some renames; snapshot_restore() is to follow, which makes the live ones
+ * equal to them. Nothing may have been written since the last commit or restoring. 0; -ESTALE where the version is lost,
+ * for want of memory; or -errno. After any other failure than these two the snapshot must not be used any more.
+ */
+int snapshot_switch(struct snapshot_version *version);
 
 /* Brings the copy up to date with the live files. Costs a look at each name, and the bytes of what has changed. 0 or
  * -errno. */
@@ -77,6 +100,10 @@ void snapshot_note_same(struct snapshot *snapshot, ino_t live, ino_t kept);
  * 0 or -errno.
  */
 int snapshot_guard(struct snapshot *snapshot, ino_t *live, size_t n);
+
+/* Takes the contents of guarded files that have no other name, but for the ones with these numbers, which are sorted:
+ * only versions have them, and a copy of their contents. 0 or -errno. */
+int snapshot_empty_guards(const struct snapshot *snapshot, const ino_t *live, size_t n);
 
 /* Whether a live file has a guard: one name more than cells have given it. */
 bool snapshot_is_guarded(const struct snapshot *snapshot, ino_t live);

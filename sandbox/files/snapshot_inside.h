@@ -17,6 +17,12 @@ struct snapshot {
     struct snapshot_nodes nodes;
     uint64_t round;
     struct timespec begun; /* when live files were written first since the last look; 0: at any time */
+    struct snapshot_version *present; /* the version that the kept files are; NULL where nobody wants that */
+    uint64_t n_versions;              /* that have been set apart */
 };
+
+/* To be called before kept files are changed: the present version gets a tree of its own. Where it can't have one it is
+ * lost, and the change goes on. */
+void snapshot_set_apart(struct snapshot *snapshot);
 
 #endif

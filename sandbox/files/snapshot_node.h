@@ -20,7 +20,9 @@ struct snapshot_node {
     struct timespec used;    /* and its atime */
     bool suspect;            /* may have been written by a mapping, which no time tells */
     bool same;               /* has been compared with the copy since it was looked at, and holds the same bytes */
+    bool is_in_version;      /* a version may have the copy, too: it must not be changed any more */
     uint64_t round;          /* in which it was looked at last */
+    unsigned names;          /* that it had then */
     ino_t folder;            /* the live inode of one that it is in; the uppermost has no node */
     char *name;              /* there; owned */
 };

@@ -41,7 +41,7 @@ static int evict(void *arg, const struct snapshot_place *place, const char *name
     if (S_ISDIR(live->st_mode))
         return in_place ? SNAPSHOT_INTO_BOTH : SNAPSHOT_INTO;
     if (in_place)
-        return kept.st_nlink > 1 ? snapshot_link_aside(place->fd, name, live->st_ino, aside_fd) : 0;
+        return node->names > 1 ? snapshot_link_aside(place->fd, name, live->st_ino, aside_fd) : 0;
     if (node)
         return snapshot_put_aside(place->fd, name, live->st_ino, aside_fd);
     return unlinkat(place->fd, name, 0) ? -errno : 0;
@@ -64,12 +64,17 @@ static int leave_evicted(void *arg, const struct snapshot_place *place, const ch
 static int make_anew(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
                      const struct stat *kept) {
     struct stat made;
+    const struct snapshot_node *before = snapshot_node_of_kept(&snapshot->nodes, kept->st_ino);
+    const unsigned names = before ? before->names : 1;
     int r = snapshot_make(place->fd, name, kept, place->other_fd, &made);
     if (r)
         return r;
-    if (!snapshot_node_pair(&snapshot->nodes, made.st_ino, kept->st_ino, kept->st_mode))
+    struct snapshot_node *node = snapshot_node_pair(&snapshot->nodes, made.st_ino, kept->st_ino, kept->st_mode);
+    if (!node)
         return -ENOMEM;
-    return !S_ISDIR(kept->st_mode) && kept->st_nlink > 1
+    node->names = names;
+    node->is_in_version = true; /* that may be, and where it isn't, one copy more is made */
+    return !S_ISDIR(kept->st_mode) && names > 1
                ? snapshot_link_aside(place->other_fd, name, made.st_ino, snapshot->folders.live_aside)
                : 0;
 }
@@ -82,7 +87,7 @@ static int put_in_place(struct snapshot *snapshot, const struct snapshot_place *
     const bool folder = S_ISDIR(kept->st_mode);
     int r = 0;
     if (node)
-        r = snapshot_take(folders->live_aside, node->live, place->other_fd, name, !folder && kept->st_nlink > 1);
+        r = snapshot_take(folders->live_aside, node->live, place->other_fd, name, !folder && node->names > 1);
     if (r == 0 && node && !folder)
         r = snapshot_take(folders->guards, node->live, place->other_fd, name, true);
     return r ? (r < 0 ? r : 0) : make_anew(snapshot, place, name, kept);

@@ -46,8 +46,9 @@ static int open_folders(struct session *session) {
                 {"live/aside", &folders->live_aside},
                 {"live/guards", &folders->guards},
                 {"kept/files", &folders->kept},
-                {"kept/aside", &folders->kept_aside}};
-    *folders = (struct snapshot_folders){-1, -1, -1, -1, -1};
+                {"kept/aside", &folders->kept_aside},
+                {"kept/versions", &folders->versions}};
+    *folders = (struct snapshot_folders){-1, -1, -1, -1, -1, -1};
     int r = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if ((*rows[i].fd = tree_open(session->zygote.files_fd, rows[i].path)) < 0)
@@ -61,6 +62,7 @@ static void close_folders(struct snapshot_folders *folders) {
     close_fd(&folders->guards);
     close_fd(&folders->kept);
     close_fd(&folders->kept_aside);
+    close_fd(&folders->versions);
 }
 
 /* Keeps a copy of the files that the session begins with, for cells of image 0; it is never changed. */

@@ -2,7 +2,8 @@
  * Random cells change files, and are committed or lost. After a commit the copy
  * must be what the live files are; after a loss the live files must be what they
  * were, and each in the inode that it had, unless that has gone: a guarded one never
- * has. PETRI_SEED takes up one seed, PETRI_SNAPSHOTS as many as one wants.
+ * has. Now and then a version is kept, whose files must stay as they are, and the files go to one
+ * of these. PETRI_SEED takes up one seed, PETRI_SNAPSHOTS as many as one wants.
  */
 #include "sandbox/files/snapshot.h"
 #include "sandbox/files/tree.h"
@@ -267,13 +268,73 @@ static int open_new(int dir_fd, const char *name) {
     return fd;
 }
 
+/* Versions that are kept, each with what the live files were then. */
+enum { VERSIONS = 4 };
+static struct {
+    struct snapshot_version *version;
+    struct tree *tree;
+} versions[VERSIONS];
+
+/* Some of the live files, and of each version every third, whose contents it has in its copy. */
 static void guard_some(struct snapshot *snapshot, const struct tree *tree) {
-    ino_t some[ENTRIES];
+    ino_t some[(1 + VERSIONS) * ENTRIES];
     size_t n = 0;
     for (size_t i = 0; i < tree->n; i++)
         if (draw(3) == 0)
             some[n++] = tree->entry[i].st.st_ino;
+    for (unsigned v = 0; v < VERSIONS; v++)
+        for (size_t i = 0; versions[v].version && i < versions[v].tree->n; i += 3)
+            some[n++] = versions[v].tree->entry[i].st.st_ino;
     CHECK_EQUAL(snapshot_guard(snapshot, some, n), 0);
+    CHECK_EQUAL(snapshot_empty_guards(snapshot, NULL, 0), 0);
+}
+
+static void forget_version(unsigned i) {
+    snapshot_forget(versions[i].version);
+    free(versions[i].tree);
+    versions[i].version = NULL;
+    versions[i].tree = NULL;
+}
+
+static void keep_version(struct snapshot *snapshot, const struct snapshot_folders *f) {
+    const unsigned i = draw(VERSIONS);
+    note("keep as version %u\n", i);
+    forget_version(i);
+    versions[i].version = snapshot_keep(snapshot);
+    versions[i].tree = new_tree(f->live);
+    CHECK(versions[i].version);
+}
+
+static void check_versions(const struct snapshot_folders *f) {
+    for (unsigned i = 0; i < VERSIONS; i++) {
+        const char *name = versions[i].version ? snapshot_version_name(versions[i].version) : "";
+        if (!versions[i].version)
+            continue;
+        int fd = name[0] ? openat(f->versions, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : dup(f->kept);
+        CHECK(fd >= 0);
+        struct tree *is = new_tree(fd);
+        check_same("a version", is, versions[i].tree);
+        free(is);
+        close(fd);
+    }
+}
+
+static void go_to_version(struct snapshot *snapshot, const struct snapshot_folders *f, struct tree **was) {
+    const unsigned i = draw(VERSIONS);
+    if (!versions[i].version)
+        return;
+    note("go to version %u\n", i);
+    struct tree *guarded = new_tree(f->guards);
+    CHECK_EQUAL(snapshot_switch(versions[i].version), 0);
+    CHECK_EQUAL(snapshot_restore(snapshot), 0);
+    struct tree *is = new_tree(f->live), *kept = new_tree(f->kept);
+    check_same("the version's copy", kept, versions[i].tree);
+    check_same("what a version has restored", is, versions[i].tree);
+    check_inodes(is, versions[i].tree, *was, guarded);
+    free(guarded);
+    free(kept);
+    free(*was);
+    *was = is;
 }
 
 static void run_cell(struct snapshot *snapshot, const struct snapshot_folders *f, struct tree **was) {
@@ -303,7 +364,8 @@ static int run_seed(void *argument) {
                                        .live_aside = open_new(top, "live-aside"),
                                        .kept = open_new(top, "kept"),
                                        .kept_aside = open_new(top, "kept-aside"),
-                                       .guards = open_new(top, "guards")};
+                                       .guards = open_new(top, "guards"),
+                                       .versions = open_new(top, "versions")};
     struct snapshot *snapshot = NULL;
     random_state = UINT64_C(88172645463325252) + seed * UINT64_C(2654435761);
     note("PETRI_SEED=%u\n", seed);
@@ -313,7 +375,17 @@ static int run_seed(void *argument) {
         if (seed % PATIENT == 0)
             nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NS}, NULL);
         run_cell(snapshot, &f, &was);
+        if (draw(3) == 0)
+            keep_version(snapshot, &f);
+        if (draw(4) == 0)
+            go_to_version(snapshot, &f, &was);
+        check_versions(&f);
     }
+    for (unsigned i = 0; i < VERSIONS; i++)
+        forget_version(i);
+    struct tree *left = new_tree(f.versions);
+    CHECK_EQUAL(left->n, 0);
+    free(left);
     free(was);
     snapshot_destroy(snapshot);
     return 0;

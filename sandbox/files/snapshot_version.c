@@ -1,0 +1,201 @@
+/*
+ * snapshot_version.c - earlier states of the kept files, as trees of the same files.
+ *
+ * Nothing happens until kept files are to change. Then a tree is made beside them, with
+ * folders of its own and the files' own inodes, and a table of which live file each is the
+ * copy of. What is kept from then on shares no change with it: part() in
+ * snapshot_commit.c.
+ *
+ * To go to a version its entries and the kept ones exchange their places, which takes a
+ * rename for each of the uppermost. A live file has the right contents already where
+ * the same copy is its copy before and after; each other one is suspected.
+ */
+#define _GNU_SOURCE
+#include "sandbox/files/snapshot_inside.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "sandbox/files/mirror.h"
+#include "sandbox/files/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdlib.h>
+
+/* A kept file or folder of a version, and the live one that it is the copy of. */
+struct pair {
+    ino_t live, kept;
+    mode_t kind;
+    unsigned names; /* of several pairs of the same two: summed up */
+};
+
+struct snapshot_version {
+    unsigned references;
+    struct snapshot *snapshot;
+    char name[SNAPSHOT_NAME_BYTES]; /* below versions; "": the kept files are it */
+    bool is_lost;
+    struct pair *pair; /* n of them, once it is set apart; owned */
+    size_t n;
+};
+
+struct snapshot_version *snapshot_keep(struct snapshot *snapshot) {
+    struct snapshot_version *version = snapshot->present;
+    if (!version && !(version = calloc(1, sizeof *version)))
+        return NULL;
+    version->snapshot = snapshot;
+    version->references++;
+    return snapshot->present = version;
+}
+
+void snapshot_forget(struct snapshot_version *version) {
+    if (!version || --version->references > 0)
+        return;
+    if (version->snapshot->present == version)
+        version->snapshot->present = NULL;
+    else if (!version->is_lost)
+        (void)tree_remove(version->snapshot->folders.versions, version->name);
+    free(version->pair);
+    free(version);
+}
+
+const char *snapshot_version_name(const struct snapshot_version *version) {
+    return version->name;
+}
+
+static int add_pair(struct snapshot_version *version, const struct snapshot_node *node, ino_t kept, unsigned names) {
+    int r = array_grow(&version->pair, version->n, sizeof *version->pair);
+    if (r == 0)
+        version->pair[version->n++] =
+            (struct pair){.live = node->live, .kept = kept, .kind = node->kind, .names = names};
+    return r;
+}
+
+/* A kept entry; the version's folder is the other one. */
+static int set_entry_apart(void *arg, const struct snapshot_place *place, const char *name, const struct stat *kept) {
+    struct snapshot_version *version = arg;
+    struct snapshot_node *node = snapshot_node_of_kept(&version->snapshot->nodes, kept->st_ino);
+    struct stat made = *kept;
+    if (!node)
+        return -EUCLEAN;
+    const bool folder = S_ISDIR(kept->st_mode);
+    if (folder ? mkdirat(place->other_fd, name, 0700) || fstatat(place->other_fd, name, &made, AT_SYMLINK_NOFOLLOW)
+               : linkat(place->fd, name, place->other_fd, name, 0))
+        return -errno;
+    node->is_in_version = !folder;
+    int r = add_pair(version, node, made.st_ino, 1);
+    return r || !folder ? r : SNAPSHOT_INTO_BOTH;
+}
+
+static int leave_folder(void *arg, const struct snapshot_place *place, const char *name) {
+    struct stat kept;
+    (void)arg;
+    if (fstatat(place->fd, name, &kept, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    auto_fd from = snapshot_open(place->fd, name, O_RDONLY | O_DIRECTORY);
+    auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDONLY | O_DIRECTORY);
+    int r = to < 0 ? to : mirror_attributes(from, to);
+    return r ? r : mirror_status(place->other_fd, name, &kept);
+}
+
+/* Makes an empty folder for a version. A descriptor or -errno. */
+static int make_folder(struct snapshot_version *version) {
+    struct snapshot *snapshot = version->snapshot;
+    snapshot_number(++snapshot->n_versions, version->name);
+    if (mkdirat(snapshot->folders.versions, version->name, 0755))
+        return -errno;
+    return tree_open(snapshot->folders.versions, version->name);
+}
+
+void snapshot_set_apart(struct snapshot *snapshot) {
+    static const struct snapshot_walker apart = {set_entry_apart, leave_folder};
+    struct snapshot_version *version = snapshot->present;
+    if (!version)
+        return;
+    snapshot->present = NULL;
+    auto_fd fd = make_folder(version);
+    int r = fd < 0 ? fd : snapshot_walk(snapshot->folders.kept, fd, &apart, version);
+    if (r == 0)
+        return;
+    version->is_lost = true;
+    (void)tree_remove(snapshot->folders.versions, version->name);
+}
+
+static int move_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    const int to_fd = *(const int *)arg;
+    (void)st;
+    return renameat2(place->fd, name, to_fd, name, RENAME_NOREPLACE) ? -errno : SNAPSHOT_PAST;
+}
+
+static int move_all(int from_fd, int to_fd) {
+    return snapshot_walk(from_fd, -1, &(struct snapshot_walker){.visit = move_entry}, &to_fd);
+}
+
+static void add_node(const void *at, VISIT visit, void *arg) {
+    struct snapshot_version *version = arg;
+    struct snapshot_node *node = *(struct snapshot_node *const *)at;
+    if ((visit == preorder || visit == leaf) && add_pair(version, node, node->kept, node->names))
+        version->is_lost = true;
+}
+
+/* The kept files, which are to make room, go to a folder of their version, or are removed where nobody wants it. */
+static int move_present(struct snapshot *snapshot) {
+    struct snapshot_version *version = snapshot->present;
+    snapshot->present = NULL;
+    if (!version)
+        return snapshot_empty(snapshot->folders.kept);
+    twalk_r(snapshot->nodes.by_live, add_node, version);
+    auto_fd fd = make_folder(version);
+    return fd < 0 ? fd : move_all(snapshot->folders.kept, fd);
+}
+
+/* A live file of which the version has the copy that is its copy now is known to be as it was. */
+static struct snapshot_node *make_node(const struct snapshot *snapshot, const struct pair *pair,
+                                       struct snapshot_nodes *nodes) {
+    const struct snapshot_node *before = snapshot_node_of_live(&snapshot->nodes, pair->live);
+    struct snapshot_node *node = snapshot_node_of_kept(nodes, pair->kept);
+    if (!node && !(node = snapshot_node_pair(nodes, pair->live, pair->kept, pair->kind)))
+        return NULL;
+    node->names += pair->names;
+    node->is_in_version = true;
+    node->suspect = !before || before->kept != pair->kept || before->suspect;
+    node->changed = before ? before->changed : (struct timespec){0};
+    node->used = before ? before->used : (struct timespec){0};
+    return node;
+}
+
+static int make_nodes(const struct snapshot_version *version, struct snapshot_nodes *ret_nodes) {
+    struct snapshot_nodes nodes = {0};
+    for (size_t i = 0; i < version->n; i++)
+        if (!make_node(version->snapshot, &version->pair[i], &nodes)) {
+            snapshot_nodes_fini(&nodes);
+            return -ENOMEM;
+        }
+    *ret_nodes = nodes;
+    return 0;
+}
+
+int snapshot_switch(struct snapshot_version *version) {
+    struct snapshot *snapshot = version->snapshot;
+    struct snapshot_nodes nodes;
+    if (version == snapshot->present)
+        return 0;
+    if (version->is_lost)
+        return -ESTALE;
+    if (make_nodes(version, &nodes))
+        return -ESTALE;
+    int r = move_present(snapshot);
+    auto_fd fd = r ? r : tree_open(snapshot->folders.versions, version->name);
+    if (r == 0)
+        r = fd < 0 ? fd : move_all(fd, snapshot->folders.kept);
+    snapshot_nodes_fini(&snapshot->nodes);
+    snapshot->nodes = nodes;
+    if (r)
+        return r;
+    (void)tree_remove(snapshot->folders.versions, version->name); /* an empty folder that stays harms nobody */
+    version->name[0] = 0;
+    version->n = 0;
+    snapshot->present = version;
+    snapshot_begin(snapshot); /* nothing has been written since the last look */
+    return 0;
+}
