@@ -235,6 +235,30 @@ struct cell_options {
  */
 bool session_settle(struct session *session);
 
+/*
+ * An image that is kept, with the files of its time: what a session can go back to. It is a process that never runs; of
+ * its memory and its files only what has changed since is there twice. No cell takes longer because there are some.
+ */
+struct kept_image;
+
+/* Keeps the session's present state. ret_kept is the caller's until session_forget() or session_destroy(). 0; -errno of
+ * what keeps the session from going on where it can't; or -errno. */
+int session_keep(struct session *session, struct kept_image **ret_kept) MUST_CHECK;
+
+/* NULL is allowed. */
+void session_forget(struct session *session, struct kept_image *kept);
+
+/*
+ * Makes a kept image the session's state, and its files the session's: as if it had been committed last. There must be
+ * no cell of the session's own, started or not. What was the state is lost unless it is kept, too. Takes as long as the
+ * files that differ take to be written. 0; or -errno, then the session is as it was, or no cell is made of it any more.
+ */
+int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) MUST_CHECK;
+
+/* What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
+ * Without a control group it takes some milliseconds for each of them. */
+uint64_t session_kept_bytes(const struct session *session);
+
 /* Bytes of private memory that the session's image has more than image 0; 0 where that can't be told. */
 uint64_t session_grown_bytes(const struct session *session);
 

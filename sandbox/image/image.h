@@ -51,7 +51,7 @@ int image_copy_keeper(const struct image *image, const struct inject_area *area,
  * copies, each copy would be one of all those before it, and Linux looks at all of them for each mapping that it copies.
  * 0, -EUCLEAN or -errno.
  *
- * See: anon_vma_clone() in Linux, mm/rmap.c.
+ * See: anon_vma_clone() in Linux.
  */
 int image_leave_copy(struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 

@@ -21,6 +21,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/process/mappings.h"
@@ -40,6 +41,8 @@ void shared_forget(struct shared *shared) {
 
 void shared_fini(struct shared *shared) {
     shared_forget(shared);
+    for (size_t i = 0; i < shared->n; i++)
+        free(shared->piece[i].contents);
     free(shared->piece);
     free(shared->mapping);
     mapped_files_fini(&shared->mapped);
@@ -262,6 +265,35 @@ int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid
                        descriptor->kind == DESCRIPTOR_FILE ? &room_of_unopened : &room_of_unnamed);
     }
     return r;
+}
+
+/* What can't be read there no cell has either. */
+static void read_mappings(const struct shared *shared, size_t piece, int memory_fd, char *contents) {
+    for (size_t i = 0; i < shared->n_mappings; i++) {
+        const struct shared_mapping *mapping = &shared->mapping[i];
+        if (mapping->piece == piece)
+            (void)io_read(memory_fd, contents + mapping->offset, mapping->end - mapping->start, (off_t)mapping->start);
+    }
+}
+
+int shared_keep(struct shared *shared, int memory_fd) {
+    for (size_t i = 0; i < shared->n; i++) {
+        struct shared_piece *piece = &shared->piece[i];
+        if (piece->is_memory || piece->descriptor != SHARED_NO_DESCRIPTOR || piece->contents)
+            continue;
+        piece->contents = calloc(1, piece->bytes + 1);
+        if (!piece->contents)
+            return -ENOMEM;
+        read_mappings(shared, i, memory_fd, piece->contents);
+    }
+    return 0;
+}
+
+uint64_t shared_bytes(const struct shared *shared) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < shared->n; i++)
+        bytes += shared->piece[i].saved.bytes + (shared->piece[i].contents ? shared->piece[i].bytes : 0);
+    return bytes;
 }
 
 int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid) {

@@ -45,6 +45,7 @@ struct shared_piece {
     bool is_constant;    /* no cell can write to it: its contents are not saved */
     int seals;           /* of a memfd */
     struct saved saved;
+    void *contents; /* of an unlinked file that is mapped and not open, once the image is kept; owned */
 };
 #define SHARED_NO_DESCRIPTOR SIZE_MAX
 
@@ -92,6 +93,15 @@ int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid
 
 /* Puts back what is saved. 0 or -errno of the first piece that could not be. */
 int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid);
+
+/*
+ * An image is kept: what it has mapped of unlinked files is kept by us from now on, for in an earlier image such a file
+ * may have its name still, and be written by the cells of that. memory_fd is the image's. 0 or -errno.
+ */
+int shared_keep(struct shared *shared, int memory_fd) MUST_CHECK;
+
+/* What is saved and kept by us of an image. */
+uint64_t shared_bytes(const struct shared *shared);
 
 /* Frees what is saved: the cell has been committed. */
 void shared_forget(struct shared *shared);

@@ -49,8 +49,25 @@ static int copy_file(int from, int to, char *block) {
     return errno == ENXIO || at >= 0 ? 0 : -errno;
 }
 
+static bool is_zero(const char *block, size_t bytes) {
+    return block[0] == 0 && memcmp(block, block + 1, bytes - 1) == 0;
+}
+
+static int write_contents(const struct shared_piece *piece, int to) {
+    int r = 0;
+    for (uint64_t at = 0; r == 0 && at < piece->bytes; at += BLOCK_BYTES) {
+        const uint64_t left = piece->bytes - at;
+        const size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
+        const char *block = (const char *)piece->contents + at;
+        r = is_zero(block, n) ? 0 : io_write(to, block, n, (off_t)at);
+    }
+    return r;
+}
+
 /* Copies what the image has mapped; beyond the end of a file there is nothing. Blocks of zeros are left holes. */
 static int copy_mappings(const struct shared *shared, size_t piece, int memory_fd, int to, char *block) {
+    if (shared->piece[piece].contents)
+        return write_contents(&shared->piece[piece], to);
     for (size_t i = 0; i < shared->n_mappings; i++) {
         const struct shared_mapping *mapping = &shared->mapping[i];
         const uint64_t bytes = mapping->piece == piece ? mapping->end - mapping->start : 0;
@@ -60,8 +77,7 @@ static int copy_mappings(const struct shared *shared, size_t piece, int memory_f
                               (off_t)(mapping->start + done));
             if (n <= 0)
                 break;
-            const bool is_zero = block[0] == 0 && memcmp(block, block + 1, (size_t)n - 1) == 0;
-            int r = is_zero ? 0 : io_write(to, block, (size_t)n, (off_t)(mapping->offset + done));
+            int r = is_zero(block, (size_t)n) ? 0 : io_write(to, block, (size_t)n, (off_t)(mapping->offset + done));
             if (r)
                 return r;
             done += (uint64_t)n;

@@ -19,6 +19,7 @@
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
+#include "sandbox/session/kept.h"
 #include "sandbox/session/strays.h"
 #include "sandbox/spawn/init.h"
 
@@ -409,7 +410,8 @@ static void end_locks(const struct cell *cell) {
 
 void cell_commit(struct cell *cell) {
     learn_writes(cell);
-    shared_forget(&cell->image->shared);
+    if (!kept_has(cell->session, cell->image))
+        shared_forget(&cell->image->shared);
     if (cell->left_processes) {
         end_sandbox(cell); /* pid 1 ends after all others of its namespace are reaped */
         await_room(cell);

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "sandbox/filter/filter_listener.h"
 #include "sandbox/session/cell.h"
+#include "sandbox/session/kept.h"
 
 #include "base/cleanup.h"
 #include "sandbox/base/step.h"
@@ -177,6 +178,7 @@ void session_destroy(struct session *session) {
     if (session->worker > 0)
         end_worker(session);
     beside_fini(session);
+    kept_fini(session);
     image_unref(session->current, &killed);
     killed_add(&session->killed, killed);
     image_unref(session->first, &killed);

@@ -29,7 +29,9 @@ struct session {
     struct habit habit;           /* of its own cells, and of those beside them */
     struct habit habit_ephemeral; /* of the short ones */
     struct image *first;          /* image 0 */
-    struct image *current;        /* the last committed one */
+    struct image *current;        /* the last committed one, or the one that was restored since */
+    struct kept_image *kept;      /* kept.h */
+    uint64_t kept_base_bytes;     /* what their control group had when the first of them was kept, beside its image */
     struct huge_pages huge;       /* of its memory */
     struct session_files files;
     uint64_t next_layer;

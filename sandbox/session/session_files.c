@@ -23,6 +23,7 @@
 #include "sandbox/files/overlay.h"
 #include "sandbox/files/tree.h"
 #include "sandbox/session/cell.h"
+#include "sandbox/session/kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,12 +43,9 @@ static int open_folders(struct session *session) {
     const struct {
         const char *path;
         int *fd;
-    } rows[] = {{"live/files", &folders->live},
-                {"live/aside", &folders->live_aside},
-                {"live/guards", &folders->guards},
-                {"kept/files", &folders->kept},
-                {"kept/aside", &folders->kept_aside},
-                {"kept/versions", &folders->versions}};
+    } rows[] = {{"live/files", &folders->live},       {"live/aside", &folders->live_aside},
+                {"live/guards", &folders->guards},    {"kept/files", &folders->kept},
+                {"kept/aside", &folders->kept_aside}, {"kept/versions", &folders->versions}};
     *folders = (struct snapshot_folders){-1, -1, -1, -1, -1, -1};
     int r = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -168,8 +166,8 @@ static int by_number(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-/* The live files that an image has open or mapped, and numbers that are none's, sorted. ret_numbers is the caller's. */
-static int find_held(const struct session *session, const struct image *image, ino_t **ret_numbers, size_t *ret_n) {
+int session_files_find_held(const struct session *session, const struct image *image, ino_t **ret_numbers,
+                            size_t *ret_n) {
     const struct mapped_files *mapped = &image->shared.mapped;
     const struct descriptors *list = &image->descriptors;
     auto_fd folder_fd = tree_open(session->files.folders.live, "folder");
@@ -189,17 +187,17 @@ static int find_held(const struct session *session, const struct image *image, i
     return 0;
 }
 
-/* Of the files that an image has open or mapped, those which a cell might unlink, and which must be the same ones after
- * all when it is rolled back. */
+/* Of the files that an image has open or mapped, the new one and those that are kept, those which a cell might unlink,
+ * and which must be the same ones after all when one goes back to it. */
 static int guard(struct snapshot *snapshot, void *arg) {
     const struct cell *cell = arg;
     ino_t *found;
     size_t n;
-    int r = find_held(cell->session, cell->result, &found, &n);
+    int r = session_files_find_held(cell->session, cell->result, &found, &n);
     if (r)
         return r;
     auto_free ino_t *numbers = found;
-    return snapshot_guard(snapshot, numbers, n);
+    return kept_guard(cell, snapshot, numbers, n);
 }
 
 /*
@@ -296,7 +294,7 @@ void session_files_commit(const struct cell *cell) {
  * 1, 0 or -errno. */
 static int is_held(const struct cell *cell, ino_t live) {
     struct session_files *files = &cell->session->files;
-    int r = files->held ? 0 : find_held(cell->session, cell->result, &files->held, &files->n_held);
+    int r = files->held ? 0 : session_files_find_held(cell->session, cell->result, &files->held, &files->n_held);
     if (r)
         return r;
     return bsearch(&live, files->held, files->n_held, sizeof live, by_number) != NULL;
@@ -407,9 +405,45 @@ int session_files_restore(const struct cell *cell) {
     return r;
 }
 
-static void add_files(const struct session *session, bool beside, uint64_t *bytes, uint64_t *inodes) {
+/* A name that another version has changed. */
+static int list_names(const struct session *session, struct names *names) {
+    auto_fd live_fd = tree_open(session->files.folders.live, "folder");
+    auto_fd kept_fd = live_fd < 0 ? live_fd : tree_open(session->files.folders.kept, "folder");
+    const struct changes_options options = {.upper_fd = live_fd,
+                                            .base_fd = kept_fd,
+                                            .folder_fd = session->folder_fd,
+                                            .live = true,
+                                            .names_only = true,
+                                            .snapshot = session->files.snapshot};
+    return kept_fd < 0 ? kept_fd : changes_list(&options, add_changed, names);
+}
+
+int session_files_go(struct session *session, struct snapshot_version *version) {
+    struct names names = {0};
+    if (session->files.failed)
+        return session->files.failed;
+    opened_forget(&session->opened);
+    killed_await(&session->killed);
+    int r = session_files_refresh(session);
+    if (r == 0)
+        r = snapshot_switch(version);
+    if (r)
+        return r;
+    const int listed = list_names(session, &names);
+    if (listed)
+        names.failed = listed;
+    r = with_room(session, restore, NULL);
+    if (r == 0)
+        r = refresh(session, &names, false);
+    names_fini(&names);
+    return r;
+}
+
+static void add_files(const struct session *session, enum session_files_of of, uint64_t *bytes, uint64_t *inodes) {
+    static const char *const folders[] = {
+        [SESSION_FILES_LIVE] = "live", [SESSION_FILES_KEPT] = "kept", [SESSION_FILES_BESIDE] = "cells"};
     struct statvfs files;
-    auto_fd fd = tree_open(session->zygote.files_fd, beside ? "cells" : "live");
+    auto_fd fd = tree_open(session->zygote.files_fd, folders[of]);
     if (fd >= 0 && fstatvfs(fd, &files) == 0) {
         *bytes += (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
         *inodes += (uint64_t)(files.f_files - files.f_ffree);
@@ -418,8 +452,8 @@ static void add_files(const struct session *session, bool beside, uint64_t *byte
 
 void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes) {
     *ret_bytes = *ret_inodes = 0;
-    add_files(session, false, ret_bytes, ret_inodes);
-    add_files(session, true, ret_bytes, ret_inodes);
+    add_files(session, SESSION_FILES_LIVE, ret_bytes, ret_inodes);
+    add_files(session, SESSION_FILES_BESIDE, ret_bytes, ret_inodes);
 }
 
 bool session_files_beside_are_full(const struct session *session) {
@@ -429,8 +463,8 @@ bool session_files_beside_are_full(const struct session *session) {
            (files.f_bfree < files.f_blocks / 2 || files.f_ffree < files.f_files / 2);
 }
 
-uint64_t session_files_bytes(const struct session *session, bool beside) {
+uint64_t session_files_bytes(const struct session *session, enum session_files_of of) {
     uint64_t bytes = 0, inodes = 0;
-    add_files(session, beside, &bytes, &inodes);
+    add_files(session, of, &bytes, &inodes);
     return bytes;
 }

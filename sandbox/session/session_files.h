@@ -61,6 +61,15 @@ int session_files_list_held(const struct cell *cell, cell_held_handler *handler,
 /* The session's files become what they were before a cell. Nothing of it runs any more. 0 or -errno. */
 int session_files_restore(const struct cell *cell);
 
+/* The session's files become those of a version, for which no cell may be writing. 0; -ESTALE where the version is
+ * lost; or another -errno, after which there is nothing to go on with. */
+int session_files_go(struct session *session, struct snapshot_version *version);
+
+/* The numbers of the live files that the current image has open or mapped, and numbers that are none's, sorted.
+ * ret_numbers is the caller's. 0 or -errno. */
+int session_files_find_held(const struct session *session, const struct image *image, ino_t **ret_numbers,
+                            size_t *ret_n);
+
 /* Has the notebook's folder shown as it is now: the host may have put other files in the place of those that an earlier
  * cell has looked at. Some microseconds. 0 or -errno. */
 int session_files_refresh(struct session *session);
@@ -68,8 +77,9 @@ int session_files_refresh(struct session *session);
 /* What they take, with those of cells beside: bytes, and inodes. */
 void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes);
 
-/* The bytes of one of the two: those of cells beside, or the session's. */
-uint64_t session_files_bytes(const struct session *session, bool beside);
+/* The bytes of the session's files, of the copies of them that are kept, or of the files of cells beside. */
+enum session_files_of { SESSION_FILES_LIVE, SESSION_FILES_KEPT, SESSION_FILES_BESIDE };
+uint64_t session_files_bytes(const struct session *session, enum session_files_of of);
 
 /* Whether cells beside have written half of what they may write together, or more. */
 bool session_files_beside_are_full(const struct session *session);

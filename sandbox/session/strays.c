@@ -11,6 +11,7 @@
 #include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
+#include "sandbox/session/kept.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static bool is_known(const struct session *session, pid_t pid) {
             return true;
     return killed_has(&session->killed, pid) || killed_has(&session->killed_ephemeral, pid) ||
            beside_has(session, pid) || pid == session->zygote.pid || pid == session->worker ||
-           is_of_image(session->first, pid) || is_of_image(session->current, pid);
+           is_of_image(session->first, pid) || is_of_image(session->current, pid) || kept_has_keeper(session, pid);
 }
 
 /* Whether it is in a pid namespace below ours: then it has a number more than we see. */

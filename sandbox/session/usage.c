@@ -127,7 +127,8 @@ static bool writes_alone(const struct cell *cell) {
 /* Which of several cells beside the session's own has written what can't be told: then it is `disk` alone that bounds
  * it, or one would be ended for what another writes. */
 static uint64_t files_bytes(const struct cell *cell) {
-    return writes_alone(cell) ? session_files_bytes(cell->session, cell->role != CELL_OF_SESSION) : 0;
+    const enum session_files_of of = cell->role == CELL_OF_SESSION ? SESSION_FILES_LIVE : SESSION_FILES_BESIDE;
+    return writes_alone(cell) ? session_files_bytes(cell->session, of) : 0;
 }
 
 static int limit_memory(struct cell *cell, uint64_t bytes) {

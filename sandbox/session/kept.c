@@ -1,0 +1,127 @@
+/*
+ * kept.c - a list of images with the versions of the files that belong to them.
+ */
+#define _GNU_SOURCE
+#include "kept.h"
+
+#include "base/cleanup.h"
+#include "sandbox/base/step.h"
+#include "sandbox/session/cell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool kept_has(const struct session *session, const struct image *image) {
+    const struct kept_image *kept = session->kept;
+    while (kept && kept->image != image)
+        kept = kept->next;
+    return kept;
+}
+
+bool kept_has_keeper(const struct session *session, pid_t pid) {
+    const struct kept_image *kept = session->kept;
+    while (kept && kept->image->keeper != pid)
+        kept = kept->next;
+    return kept;
+}
+
+int session_keep(struct session *session, struct kept_image **ret_kept) {
+    struct kept_image *kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return -ENOMEM;
+    int r = session->files.failed ? session->files.failed : session->current->broken;
+    if (r == 0)
+        r = shared_keep(&session->current->shared, session->current->memory_fd);
+    if (r == 0)
+        r = session_files_find_held(session, session->current, &kept->held, &kept->n_held);
+    if (r == 0 && !(kept->files = snapshot_keep(session->files.snapshot)))
+        r = -ENOMEM;
+    if (r) {
+        free(kept->held);
+        free(kept);
+        return r;
+    }
+    kept->image = image_ref(session->current);
+    if (!session->kept)
+        kept_measure_base(session);
+    kept->next = session->kept;
+    session->kept = kept;
+    *ret_kept = kept;
+    return 0;
+}
+
+void session_forget(struct session *session, struct kept_image *kept) {
+    struct kept_image **at = &session->kept;
+    pid_t killed;
+    if (!kept)
+        return;
+    while (*at != kept)
+        at = &(*at)->next;
+    *at = kept->next;
+    image_unref(kept->image, &killed);
+    killed_add(&session->killed, killed);
+    snapshot_forget(kept->files);
+    free(kept->held);
+    free(kept);
+}
+
+void kept_fini(struct session *session) {
+    while (session->kept)
+        session_forget(session, session->kept);
+}
+
+/* There is nothing to go on with. */
+static void break_session(struct session *session, int r) {
+    session->files.failed = r;
+    if (session->current->broken == 0)
+        session->current->broken = r;
+}
+
+int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
+    struct image *left = session->current;
+    if (kept->image->broken)
+        return step_failed(ret_error, STEP_IMAGE, -kept->image->broken, "it could not be kept whole");
+    if (kept->image == left)
+        return 0;
+    int r = image_save_shared(left);
+    if (r)
+        return step_failed(ret_error, STEP_IMAGE, -r, "saving the files without a name of the present one");
+    r = session_files_go(session, kept->files);
+    if (r == -ESTALE)
+        shared_forget(&left->shared);
+    else if (r)
+        break_session(session, r);
+    if (r)
+        return step_failed(ret_error, STEP_LAYER, -r, "its files");
+    image_put_back_shared(kept->image);
+    session_set_current(session, image_ref(kept->image));
+    r = kept->image->broken;
+    return r ? step_failed(ret_error, STEP_IMAGE, -r, "its files without a name") : 0;
+}
+
+/* Whether an image may have a live file by a descriptor or a mapping that tells no number of a live file: one of a file
+ * without a name. */
+static bool has_unnamed(const struct image *image) {
+    for (size_t i = 0; i < image->shared.n; i++)
+        if (!image->shared.piece[i].is_memory)
+            return true;
+    return image->descriptors.of_kind[DESCRIPTOR_UNNAMED] > 0;
+}
+
+int kept_guard(const struct cell *cell, struct snapshot *snapshot, ino_t *live, size_t n) {
+    const struct session *session = cell->session;
+    size_t n_all = n;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        n_all += kept->n_held;
+    if (n_all == n)
+        return snapshot_guard(snapshot, live, n);
+    auto_free ino_t *all = calloc(n_all, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    ino_t *end = mempcpy(all, live, n * sizeof *all);
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        end = mempcpy(end, kept->held, kept->n_held * sizeof *all);
+    int r = snapshot_guard(snapshot, all, n_all);
+    return r || has_unnamed(cell->result) ? r : snapshot_empty_guards(snapshot, live, n);
+}

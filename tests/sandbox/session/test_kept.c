@@ -1,0 +1,387 @@
+/*
+ * Images that are kept: the session goes back to one, and has the state and the files of that time. A random walk
+ * through a tree of them is compared with a model; PETRI_SEED takes up one seed, PETRI_STEPS as many steps as one
+ * wants.
+ */
+#include "tests/sandbox/live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct kept_image *keep(struct live *live) {
+    struct kept_image *kept = NULL;
+    CHECK_EQUAL(session_keep(live->session, &kept), 0);
+    return kept;
+}
+
+static void go(struct live *live, struct kept_image *kept) {
+    struct error error = {0};
+    char text[512];
+    const int r = session_restore(live->session, kept, &error);
+    if (r)
+        (void)fprintf(stderr, "%s\n", sandbox_error_text(&error, text, sizeof text));
+    CHECK_EQUAL(r, 0);
+}
+
+static void memory_and_files_are_those_of_the_time(struct live *live) {
+    CHECK_TEXT(live_do(live, "add 1"), "1");
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    struct kept_image *one = keep(live);
+    CHECK_TEXT(live_do(live, "add 1"), "2");
+    CHECK_TEXT(live_do(live, "append a.txt +two"), "ok");
+    CHECK_TEXT(live_do(live, "put /tmp/b.txt two"), "ok");
+    CHECK_TEXT(live_do(live, "append host.txt +two"), "ok");
+    struct kept_image *two = keep(live);
+    for (int i = 0; i < live_times(6); i++) {
+        go(live, one);
+        CHECK_TEXT(live_do(live, "add 0"), "1");
+        CHECK_TEXT(live_do(live, "file a.txt"), "one");
+        CHECK_TEXT(live_do(live, "file host.txt"), "host");
+        CHECK_TEXT(live_do(live, "file /tmp/b.txt"), "ENOENT");
+        go(live, two);
+        CHECK_TEXT(live_do(live, "add 0"), "2");
+        CHECK_TEXT(live_do(live, "file a.txt"), "one+two");
+        CHECK_TEXT(live_do(live, "file host.txt"), "host+two");
+        CHECK_TEXT(live_do(live, "file /tmp/b.txt"), "two");
+    }
+    session_forget(live->session, one);
+    CHECK_TEXT(live_do(live, "file a.txt"), "one+two");
+    session_forget(live->session, two);
+    live_check_counter(live, 2);
+}
+
+/* One that was left without being kept is gone; what was kept is there as often as one wants. */
+static void cell_after_going_back_is_a_branch(struct live *live) {
+    struct kept_image *first = keep(live);
+    CHECK_TEXT(live_do(live, "add 10"), "10");
+    struct kept_image *ten = keep(live);
+    go(live, first);
+    CHECK_TEXT(live_do(live, "add 20"), "20");
+    struct kept_image *twenty = keep(live);
+    go(live, ten);
+    CHECK_TEXT(live_do(live, "add 1"), "11");
+    go(live, twenty);
+    CHECK_TEXT(live_do(live, "add 1"), "21");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "add 100"), "121");
+    cell_discard(lost);
+    live_check_counter(live, 21);
+}
+
+/* A thread waits in its image, and again in each cell that is made of it. */
+static void thread_goes_on_from_where_it_was(struct live *live) {
+    CHECK_TEXT(live_do(live, "thread wait"), "0");
+    struct kept_image *waiting = keep(live);
+    for (int i = 0; i < live_times(6); i++) {
+        CHECK_TEXT(live_do(live, "poke 0"), "ok");
+        CHECK_TEXT(live_do(live, "join 0"), "1000");
+        go(live, waiting);
+    }
+}
+
+/* Also where a later cell has removed all its names, and its contents count no more for the limit of the disk. */
+static void mapped_file_is_the_same_file_again(struct live *live) {
+    enum { BYTES = 8 << 20 };
+    CHECK_TEXT(live_do(live, "put map.dat x"), "ok");
+    const long fd = live_call(live, SYS_open, "\"map.dat %d", O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_ftruncate, "%ld %d", fd, BYTES), 0);
+    CHECK_TEXT(live_do(live, "map %ld %d 3", fd, BYTES), "0");
+    CHECK_TEXT(live_do(live, "store 0 mapped"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_fallocate, "%ld 0 4096 %d", fd, BYTES - 4096), 0);
+    struct kept_image *mapped = keep(live);
+    uint64_t with_it, without, files;
+    session_measure_files(live->session, &with_it, &files);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"map.dat"), 0);
+    CHECK_TEXT(live_do(live, "store 0 other"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+    struct kept_image *unlinked = keep(live);
+    go(live, mapped);
+    CHECK_TEXT(live_do(live, "load 0"), "mapped");
+    CHECK_TEXT(live_do(live, "store 0 again"), "ok");
+    CHECK(strncmp(live_do(live, "file map.dat"), "again", 5) == 0);
+    go(live, unlinked);
+    CHECK_TEXT(live_do(live, "load 0"), "other");
+    CHECK_TEXT(live_do(live, "file map.dat"), "ENOENT");
+    go(live, mapped);
+    CHECK_TEXT(live_do(live, "load 0"), "mapped");
+    struct cell *cell = live_start(live);
+    CHECK(live_ask(cell, "call %d 0 4096 3 %d -1 0", SYS_mmap, MAP_PRIVATE | MAP_ANONYMOUS)[0] != '-');
+    CHECK_EQUAL(live_commit(cell), 0);
+    go(live, unlinked);
+    session_forget(live->session, unlinked);
+    session_measure_files(live->session, &without, &files);
+    CHECK(without <= with_it);
+}
+
+/* A file that only a kept image has takes nothing of the disk. */
+static void file_that_only_a_kept_image_has_takes_no_room(struct live *live) {
+    enum { BYTES = 4 << 20 };
+    uint64_t before, after, files;
+    CHECK_TEXT(live_do(live, "put /dev/shm/big x"), "ok");
+    session_measure_files(live->session, &before, &files);
+    const long fd = live_call(live, SYS_open, "\"/dev/shm/big %d", O_RDWR);
+    const long data = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS);
+    CHECK_EQUAL(live_call(live, SYS_getrandom, "%ld %d 0", data, BYTES), BYTES);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld %ld %d 0", fd, data, BYTES), BYTES);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"end 3 %d", fd, BYTES - 3), 3);
+    struct kept_image *open = keep(live);
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/big"), 0);
+    live_check_counter(live, 0);
+    session_measure_files(live->session, &after, &files);
+    CHECK(after < before + BYTES / 2);
+    CHECK(session_kept_bytes(live->session) >= BYTES);
+    go(live, open);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld %d 0", fd, BYTES - 3), BYTES - 3);
+    CHECK_TEXT(live_do(live, "read %ld", fd), "end");
+}
+
+static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
+    enum { BYTES = 32 << 20 };
+    struct kept_image *first = keep(live);
+    CHECK(session_kept_bytes(live->session) < BYTES / 4);
+    const long at = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE);
+    struct kept_image *full = keep(live);
+    CHECK(session_kept_bytes(live->session) < BYTES / 4); /* the session has it, too */
+    CHECK_EQUAL(live_call(live, SYS_munmap, "%ld %d", at, BYTES), 0);
+    live_check_counter(live, 0);
+    CHECK(session_kept_bytes(live->session) > BYTES / 4 * 3);
+    session_forget(live->session, full);
+    live_check_counter(live, 0); /* waits for what was killed */
+    live_check_counter(live, 0);
+    CHECK(session_kept_bytes(live->session) < BYTES / 4);
+    session_forget(live->session, first);
+}
+
+static int count_entries(const char *path) {
+    DIR *dir = opendir(path);
+    int n = 0;
+    CHECK(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int count_lines(const char *path) {
+    FILE *file = fopen(path, "re");
+    int n = 0;
+    CHECK(file);
+    for (int c; (c = fgetc(file)) != EOF;)
+        n += c == '\n';
+    (void)fclose(file);
+    return n;
+}
+
+static void thousand_restorations_leave_nothing(struct live *live) {
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    struct kept_image *one = keep(live);
+    CHECK_TEXT(live_do(live, "append a.txt two"), "ok");
+    struct kept_image *two = keep(live);
+    int tasks = 0, descriptors = 0, mounts = 0;
+    for (int i = 0; i < live_times(1000); i++) {
+        go(live, i % 2 ? two : one);
+        if (i % 50 == 0) {
+            CHECK_TEXT(live_do(live, "file a.txt"), i % 2 ? "onetwo" : "one");
+            CHECK_TEXT(live_do(live, "append a.txt three"), "ok");
+        }
+        if (i == 10) {
+            session_settle(live->session);
+            tasks = live_count_processes();
+            descriptors = count_entries("/proc/self/fd");
+            mounts = count_lines("/proc/self/mounts");
+        }
+    }
+    while (session_settle(live->session))
+        usleep(1000);
+    CHECK(live_count_processes() <= tasks);
+    CHECK_EQUAL(count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(count_lines("/proc/self/mounts"), mounts);
+}
+
+/* What the model knows of a session. */
+enum { FILES = 4, TEXT_BYTES = 200 };
+static const char *const paths[FILES] = {"a.txt", "/tmp/b.txt", "/dev/shm/c.txt", "/home/petri/d.txt"};
+struct state {
+    long counter;
+    char file[FILES][TEXT_BYTES]; /* "": there is none */
+    char open[TEXT_BYTES];        /* of /work/open.txt, by a descriptor */
+    char mapped[64];              /* of a mapped file */
+    char shared[64];              /* of memory that is shared and has no name */
+    char unnamed[TEXT_BYTES];     /* of an unlinked file */
+    size_t offset;                /* of the descriptor */
+};
+
+struct walk {
+    struct live *live;
+    struct state now;
+    long fd, unnamed_fd;
+    unsigned n_texts;
+    struct {
+        struct kept_image *kept;
+        struct state state;
+    } kept[8];
+};
+
+static uint64_t random_state;
+
+static unsigned draw(unsigned n) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % n;
+}
+
+static void check_state(struct walk *walk, const struct cell *cell) {
+    const struct state *state = &walk->now;
+    char number[32];
+    (void)snprintf(number, sizeof number, "%ld", state->counter);
+    CHECK_TEXT(live_ask(cell, "add 0"), number);
+    for (int i = 0; i < FILES; i++)
+        CHECK_TEXT(live_ask(cell, "file %s", paths[i]), state->file[i][0] ? state->file[i] : "ENOENT");
+    CHECK_TEXT(live_ask(cell, "file open.txt"), state->open);
+    (void)snprintf(number, sizeof number, "%zu", state->offset);
+    CHECK_TEXT(live_ask(cell, "call %d %ld 0 %d", SYS_lseek, walk->fd, SEEK_CUR), number);
+    CHECK_TEXT(live_ask(cell, "load 0"), state->mapped);
+    CHECK_TEXT(live_ask(cell, "load 1"), state->shared);
+    CHECK_TEXT(live_ask(cell, "call %d %ld 0 0", SYS_lseek, walk->unnamed_fd), "0");
+    CHECK_TEXT(live_ask(cell, "read %ld", walk->unnamed_fd), state->unnamed);
+}
+
+/* One change of the cell's state, and of the model's. */
+static void change(struct walk *walk, const struct cell *cell) {
+    struct state *state = &walk->now;
+    const unsigned i = draw(FILES);
+    char text[16];
+    (void)snprintf(text, sizeof text, "t%u.", walk->n_texts++ % 1000);
+    switch (draw(8)) {
+    case 0:
+        state->counter += i;
+        CHECK(live_ask(cell, "add %u", i)[0] != 0);
+        break;
+    case 1:
+        CHECK_TEXT(live_ask(cell, "put %s %s", paths[i], text), "ok");
+        (void)snprintf(state->file[i], TEXT_BYTES, "%s", text);
+        break;
+    case 2:
+        if (strlen(state->file[i]) + sizeof text < TEXT_BYTES && state->file[i][0]) {
+            CHECK_TEXT(live_ask(cell, "append %s %s", paths[i], text), "ok");
+            (void)strcat(state->file[i], text);
+        }
+        break;
+    case 3:
+        CHECK_TEXT(live_ask(cell, "call %d \"%s", SYS_unlink, paths[i]), state->file[i][0] ? "0" : "-2");
+        state->file[i][0] = 0;
+        break;
+    case 4:
+        if (state->offset + sizeof text < TEXT_BYTES) {
+            CHECK(live_ask(cell, "call %d %ld \"%s %zu", SYS_write, walk->fd, text, strlen(text))[0] != '-');
+            memcpy(state->open + state->offset, text, strlen(text));
+            state->offset += strlen(text);
+        }
+        break;
+    case 5:
+        CHECK_TEXT(live_ask(cell, "store 0 %s", text), "ok");
+        (void)snprintf(state->mapped, sizeof state->mapped, "%s", text);
+        break;
+    case 6:
+        CHECK_TEXT(live_ask(cell, "store 1 %s", text), "ok");
+        (void)snprintf(state->shared, sizeof state->shared, "%s", text);
+        break;
+    default:
+        CHECK(live_ask(cell, "call %d %ld \"%s %zu 0", SYS_pwrite64, walk->unnamed_fd, text, strlen(text))[0] != '-');
+        memcpy(state->unnamed, text, strlen(text));
+        break;
+    }
+}
+
+static void run_cell(struct walk *walk) {
+    const struct state before = walk->now;
+    struct cell *cell = live_start(walk->live);
+    check_state(walk, cell);
+    for (unsigned n = draw(4); n > 0; n--)
+        change(walk, cell);
+    if (draw(4) == 0) {
+        if (draw(2) == 0)
+            (void)live_ask(cell, "call %d %d %d", SYS_kill, 1, 0);
+        cell_discard(cell);
+        walk->now = before;
+    } else {
+        CHECK_EQUAL(live_commit(cell), 0);
+    }
+}
+
+static void keep_or_forget(struct walk *walk) {
+    const unsigned i = draw(8);
+    session_forget(walk->live->session, walk->kept[i].kept);
+    walk->kept[i].kept = draw(5) ? keep(walk->live) : NULL;
+    walk->kept[i].state = walk->now;
+}
+
+static void go_somewhere(struct walk *walk) {
+    const unsigned i = draw(8);
+    if (!walk->kept[i].kept)
+        return;
+    go(walk->live, walk->kept[i].kept);
+    walk->now = walk->kept[i].state;
+}
+
+static void begin_walk(struct walk *walk) {
+    struct live *live = walk->live;
+    CHECK_TEXT(live_do(live, "put open.txt 0"), "ok");
+    CHECK_TEXT(live_do(live, "put map.dat mapped"), "ok");
+    const long mapped_fd = live_call(live, SYS_open, "\"map.dat %d", O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_ftruncate, "%ld 4096", mapped_fd), 0);
+    CHECK_TEXT(live_do(live, "map %ld 4096 3", mapped_fd), "0");
+    CHECK_TEXT(live_do(live, "map -1 4096 3"), "1");
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", mapped_fd), 0);
+    CHECK_TEXT(live_do(live, "store 1 shared"), "ok");
+    walk->fd = live_call(live, SYS_open, "\"open.txt %d", O_RDWR);
+    walk->unnamed_fd = live_call(live, SYS_open, "\"/tmp/u %d 0600", O_RDWR | O_CREAT);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/u"), 0);
+    CHECK_EQUAL(live_call(live, SYS_write, "%ld \"unnamed 7", walk->unnamed_fd), 7);
+    walk->now = (struct state){.open = "0", .mapped = "mapped", .shared = "shared", .unnamed = "unnamed"};
+}
+
+static unsigned number_from(const char *variable, unsigned otherwise) {
+    const char *text = getenv(variable);
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static void random_walk_is_as_its_model(struct live *live) {
+    struct walk walk = {.live = live};
+    const unsigned seed = number_from("PETRI_SEED", (unsigned)getpid() * 7919U + (unsigned)getuid());
+    const unsigned steps = number_from("PETRI_STEPS", (unsigned)live_times(200));
+    (void)fprintf(stderr, "PETRI_SEED=%u\n", seed);
+    random_state = UINT64_C(88172645463325252) + seed * UINT64_C(2654435761);
+    begin_walk(&walk);
+    for (unsigned i = 0; i < steps; i++) {
+        run_cell(&walk);
+        if (draw(2) == 0)
+            keep_or_forget(&walk);
+        if (draw(3) == 0)
+            go_somewhere(&walk);
+    }
+}
+
+int main(void) {
+    const struct live_case cases[] = {
+        LIVE_CASE(memory_and_files_are_those_of_the_time),
+        LIVE_CASE(cell_after_going_back_is_a_branch),
+        LIVE_CASE(thread_goes_on_from_where_it_was),
+        LIVE_CASE(mapped_file_is_the_same_file_again),
+        LIVE_CASE(file_that_only_a_kept_image_has_takes_no_room),
+        LIVE_CASE(kept_bytes_are_what_later_cells_have_changed),
+        LIVE_CASE(thousand_restorations_leave_nothing),
+        LIVE_CASE(random_walk_is_as_its_model),
+    };
+    return live_main("kept images", cases, sizeof cases / sizeof cases[0]);
+}
