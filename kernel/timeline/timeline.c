@@ -1,0 +1,164 @@
+/*
+ * timeline.c - makes nodes, moves between them, and lets go of images and nodes.
+ *
+ * Nodes are in one array by their order, so the oldest is found from its beginning.
+ * There are a few thousand at most, and one more for each cell: no index is needed.
+ */
+
+#include "timeline.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ID "first"
+
+void timeline_init(struct timeline *timeline, timeline_drop *drop, void *arg) {
+    *timeline = (struct timeline){.drop = drop, .arg = arg};
+}
+
+/* The node's own; its image, if it has one, was stolen from it or given back. */
+static void free_node(struct timeline_node *node) {
+    json_decref(node->names);
+    json_decref(node->state.comms);
+    free(node);
+}
+
+static void drop_image(struct timeline *timeline, struct timeline_node *node) {
+    if (!node->image)
+        return;
+    timeline->drop(timeline->arg, steal_pointer(node->image));
+    timeline->n_images--;
+}
+
+void timeline_fini(struct timeline *timeline) {
+    for (size_t i = 0; i < timeline->n; i++) {
+        drop_image(timeline, timeline->node[i]);
+        free_node(timeline->node[i]);
+    }
+    free(timeline->node);
+    timeline_init(timeline, timeline->drop, timeline->arg);
+}
+
+static void set_state(struct timeline_node *node, const struct timeline_state *state) {
+    json_t *before = node->state.comms;
+    node->state = *state;
+    json_incref(node->state.comms);
+    json_decref(before);
+}
+
+static void set_image(struct timeline *timeline, struct timeline_node *node, struct image *image) {
+    drop_image(timeline, node);
+    node->image = image;
+    timeline->n_images += image != NULL;
+}
+
+static void forget(struct timeline *timeline, size_t i) {
+    struct timeline_node *node = timeline->node[i];
+    for (size_t k = 0; k < timeline->n; k++) {
+        struct timeline_node *other = timeline->node[k];
+        if (other->parent == node)
+            other->parent = NULL;
+        if (other->redo == node)
+            other->redo = NULL;
+    }
+    free_node(node);
+    timeline->n--;
+    memmove(&timeline->node[i], &timeline->node[i + 1], (timeline->n - i) * sizeof(struct timeline_node *));
+}
+
+/* Forgets the oldest nodes without an image until there is room for one more, or none of these is left. */
+static void forget_oldest(struct timeline *timeline) {
+    for (size_t i = 0; i < timeline->n && timeline->n >= TIMELINE_NODES_MAX;)
+        if (timeline->node[i]->image || timeline->node[i] == timeline->current)
+            i++;
+        else
+            forget(timeline, i);
+}
+
+/* A new child of the current node, or the first one, which becomes the current one; NULL on ENOMEM. */
+static struct timeline_node *make_node(struct timeline *timeline, const char *id, struct image *image,
+                                       const struct timeline_state *state) {
+    struct timeline_node *parent = timeline->current, *node = calloc(1, sizeof *node);
+    if (!node)
+        return NULL;
+    node->names = json_array();
+    if (!node->names || array_grow(&timeline->node, timeline->n, sizeof(struct timeline_node *)) < 0) {
+        free_node(node);
+        return NULL;
+    }
+    forget_oldest(timeline);
+    node->parent = parent;
+    node->order = timeline->next_order++;
+    snprintf(node->id, sizeof node->id, "%s", id);
+    snprintf(node->parent_id, sizeof node->parent_id, "%s", parent ? parent->id : "");
+    set_state(node, state);
+    set_image(timeline, node, image);
+    timeline->node[timeline->n++] = node;
+    timeline->current = node;
+    return node;
+}
+
+int timeline_begin(struct timeline *timeline, struct image *image, const struct timeline_state *state) {
+    return make_node(timeline, FIRST_ID, image, state) ? 0 : -ENOMEM;
+}
+
+int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct image *image,
+                 const struct timeline_state *state) {
+    struct timeline_node *node = make_node(timeline, cell->run_id, image, state);
+    if (!node)
+        return -ENOMEM;
+    node->execution_count = cell->execution_count;
+    if (cell->code)
+        timeline_text_line(cell->code, cell->code_bytes, node->line, sizeof node->line);
+    snprintf(node->started, sizeof node->started, "%s", cell->started);
+    node->started_ms = cell->started_ms;
+    node->wall_ms = cell->wall_ms;
+    node->bytes_changed = cell->bytes_changed;
+    node->files_changed = cell->files_changed;
+    return 0;
+}
+
+int timeline_amend(struct timeline *timeline, const char *run_id, struct image *image,
+                   const struct timeline_state *state) {
+    struct timeline_node *node = timeline->current;
+    if (json_array_size(node->names) > 0)
+        return make_node(timeline, run_id, image, state) ? 0 : -ENOMEM;
+    set_image(timeline, node, image);
+    set_state(node, state);
+    return 0;
+}
+
+static bool is_ancestor(const struct timeline_node *ancestor, const struct timeline_node *node) {
+    while (node && node != ancestor)
+        node = node->parent;
+    return node != NULL;
+}
+
+void timeline_go(struct timeline *timeline, struct timeline_node *node) {
+    if (is_ancestor(node, timeline->current))
+        for (struct timeline_node *at = timeline->current; at != node; at = at->parent)
+            at->parent->redo = at;
+    timeline->current = node;
+}
+
+struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {
+    struct timeline_node *oldest = NULL;
+    for (size_t i = 0; i < timeline->n; i++) {
+        struct timeline_node *node = timeline->node[i];
+        if (!node->image || node == timeline->current)
+            continue;
+        if (json_array_size(node->names) == 0) {
+            oldest = node;
+            break;
+        }
+        if (!oldest)
+            oldest = node;
+    }
+    if (oldest)
+        drop_image(timeline, oldest);
+    return oldest;
+}

@@ -1,0 +1,119 @@
+/*
+ * timeline_find.c - which node is meant, by a number of steps, a name, an id or a number; and what lies before it.
+ */
+
+#include "timeline.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { NOT_THERE = -1 };
+
+struct timeline_node *timeline_before(const struct timeline *timeline, unsigned n) {
+    struct timeline_node *node = timeline->current;
+    for (; n > 0 && node && node->parent; n--)
+        node = node->parent;
+    return node == timeline->current ? NULL : node;
+}
+
+struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n) {
+    struct timeline_node *node = timeline->current;
+    for (; n > 0 && node && node->redo; n--)
+        node = node->redo;
+    return node == timeline->current ? NULL : node;
+}
+
+/* The index of a name among a node's. */
+static int name_index(const struct timeline_node *node, const char *name) {
+    for (size_t i = 0; i < json_array_size(node->names); i++)
+        if (strcmp(json_string_value(json_array_get(node->names, i)), name) == 0)
+            return (int)i;
+    return NOT_THERE;
+}
+
+static struct timeline_node *find_name(const struct timeline *timeline, const char *name) {
+    for (size_t i = 0; i < timeline->n; i++)
+        if (name_index(timeline->node[i], name) != NOT_THERE)
+            return timeline->node[i];
+    return NULL;
+}
+
+static struct timeline_node *find_id(const struct timeline *timeline, const char *id) {
+    for (size_t i = 0; i < timeline->n; i++)
+        if (strcmp(timeline->node[i]->id, id) == 0)
+            return timeline->node[i];
+    return NULL;
+}
+
+/* 0 where a text is no execution count. */
+static int number_of(const char *text) {
+    int number = 0;
+    for (; *text; text++)
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *text - '0', &number))
+            return 0;
+    return number;
+}
+
+static struct timeline_node *find_number(const struct timeline *timeline, int number) {
+    if (number == 0)
+        return NULL;
+    for (struct timeline_node *node = timeline->current; node; node = node->parent)
+        if (node->execution_count == number)
+            return node;
+    for (size_t i = timeline->n; i > 0; i--)
+        if (timeline->node[i - 1]->execution_count == number)
+            return timeline->node[i - 1];
+    return NULL;
+}
+
+struct timeline_node *timeline_find(const struct timeline *timeline, const char *text) {
+    struct timeline_node *node = find_name(timeline, text);
+    if (!node)
+        node = find_id(timeline, text); /* that of the first one is "first" */
+    return node ? node : find_number(timeline, number_of(text));
+}
+
+int timeline_name(struct timeline *timeline, struct timeline_node *node, const char *name) {
+    struct timeline_node *before = find_name(timeline, name);
+    size_t i = 0;
+    if (before == node)
+        return 0;
+    while (i < json_array_size(node->names) && strcmp(json_string_value(json_array_get(node->names, i)), name) < 0)
+        i++;
+    if (json_array_insert_new(node->names, i, json_string(name)) < 0)
+        return -ENOMEM;
+    if (before)
+        json_array_remove(before->names, (size_t)name_index(before, name));
+    return 0;
+}
+
+int timeline_unname(struct timeline *timeline, const char *name) {
+    struct timeline_node *node = find_name(timeline, name);
+    if (!node)
+        return -ENOENT;
+    json_array_remove(node->names, (size_t)name_index(node, name));
+    return 0;
+}
+
+static bool is_cell(const struct timeline_node *node) {
+    return node->parent_id[0] != '\0';
+}
+
+void timeline_measure_way(const struct timeline *timeline, const struct timeline_node *node,
+                          struct timeline_way *ret_way) {
+    const struct timeline_node *from = timeline->current, *to = node;
+    struct timeline_way way = {0};
+    /* A parent's order is less than its children's: the one with the greater order can't be the common ancestor. */
+    while (from != to)
+        if (!to || (from && from->order > to->order)) {
+            way.cells += is_cell(from);
+            way.files += from->files_changed;
+            way.bytes += from->bytes_changed;
+            from = from->parent;
+        } else {
+            way.again += is_cell(to);
+            to = to->parent;
+        }
+    *ret_way = way;
+}

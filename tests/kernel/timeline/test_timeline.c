@@ -1,0 +1,432 @@
+/*
+ * The tree of images: what is added, left and found, and which images and nodes are given up.
+ *
+ * An image is an int of the test's, which counts how often it was dropped.
+ */
+#include "kernel/timeline/timeline.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MANY = TIMELINE_NODES_MAX + 100 };
+
+static int dropped[MANY + 1]; /* by the number of the image */
+static int n_images;
+
+static struct image *new_image(void) {
+    return (struct image *)&dropped[n_images++];
+}
+
+static void drop(void *arg, struct image *image) {
+    assert_ptr_equal(arg, dropped);
+    (*(int *)image)++;
+}
+
+static int begin(void **state) {
+    static struct timeline timeline;
+    memset(dropped, 0, sizeof dropped);
+    n_images = 0;
+    timeline_init(&timeline, drop, dropped);
+    const struct timeline_state nothing = {0};
+    assert_int_equal(timeline_begin(&timeline, new_image(), &nothing), 0);
+    *state = &timeline;
+    return 0;
+}
+
+/* Each image was dropped exactly once. */
+static int end(void **state) {
+    timeline_fini(*state);
+    for (int i = 0; i < n_images; i++)
+        assert_int_equal(dropped[i], 1);
+    return 0;
+}
+
+/* A cell "run-N" that had this count, which is that of the state too. */
+static struct timeline_node *add(struct timeline *timeline, int count) {
+    char id[TIMELINE_ID_BYTES], code[32];
+    snprintf(id, sizeof id, "run-%d", n_images);
+    snprintf(code, sizeof code, "\nx = %d\ny = 2", count);
+    const struct timeline_cell cell = {.run_id = id,
+                                       .execution_count = count,
+                                       .code = code,
+                                       .code_bytes = strlen(code),
+                                       .started = "2026-01-02T03:04:05Z",
+                                       .started_ms = 1000,
+                                       .wall_ms = 20,
+                                       .bytes_changed = 100,
+                                       .files_changed = 1};
+    const struct timeline_state at = {.execution_count = count};
+    assert_int_equal(timeline_add(timeline, &cell, new_image(), &at), 0);
+    return timeline->current;
+}
+
+static void test_begin_makes_the_first_node_current(void **state) {
+    struct timeline *timeline = *state;
+    assert_int_equal(timeline->n, 1);
+    assert_int_equal(timeline->n_images, 1);
+    assert_ptr_equal(timeline->current, timeline->node[0]);
+    assert_string_equal(timeline->current->id, "first");
+    assert_string_equal(timeline->current->parent_id, "");
+    assert_null(timeline->current->parent);
+    assert_null(timeline_before(timeline, 1));
+    assert_null(timeline_after(timeline, 1));
+}
+
+static void test_add_makes_a_child_with_what_is_known(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *node = add(timeline, 3);
+    assert_ptr_equal(node->parent, first);
+    assert_string_equal(node->parent_id, "first");
+    assert_string_equal(node->id, "run-1");
+    assert_string_equal(node->line, "x = 3");
+    assert_string_equal(node->started, "2026-01-02T03:04:05Z");
+    assert_int_equal(node->execution_count, 3);
+    assert_int_equal(node->state.execution_count, 3);
+    assert_int_equal(node->wall_ms, 20);
+    assert_int_equal(node->bytes_changed, 100);
+    assert_int_equal(node->files_changed, 1);
+    assert_true(node->order > first->order);
+    assert_int_equal(timeline->n_images, 2);
+}
+
+static void test_add_without_an_image_is_a_node_that_is_gone(void **state) {
+    struct timeline *timeline = *state;
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell cell = {.run_id = "lost", .started = ""};
+    assert_int_equal(timeline_add(timeline, &cell, NULL, &nothing), 0);
+    assert_null(timeline->current->image);
+    assert_string_equal(timeline->current->line, "");
+    assert_int_equal(timeline->n_images, 1);
+    assert_ptr_equal(timeline_find(timeline, "lost"), timeline->current);
+}
+
+static void test_states_hold_their_own_comms(void **state) {
+    struct timeline *timeline = *state;
+    json_t *comms = json_object();
+    const struct timeline_state with = {.execution_count = 1, .comms = comms}, without = {0};
+    const struct timeline_cell cell = {.run_id = "a", .started = ""};
+    assert_int_equal(timeline_add(timeline, &cell, new_image(), &with), 0);
+    assert_int_equal(comms->refcount, 2);
+    assert_int_equal(timeline_amend(timeline, "b", new_image(), &with), 0);
+    assert_int_equal(comms->refcount, 2);
+    assert_int_equal(timeline_amend(timeline, "c", new_image(), &without), 0);
+    assert_int_equal(comms->refcount, 1);
+    json_decref(comms);
+}
+
+static void test_before_counts_steps_as_far_as_there_are_any(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    add(timeline, 3);
+    assert_ptr_equal(timeline_before(timeline, 1), two);
+    assert_ptr_equal(timeline_before(timeline, 2), one);
+    assert_ptr_equal(timeline_before(timeline, 3), first);
+    assert_ptr_equal(timeline_before(timeline, 1000000), first);
+    assert_null(timeline_after(timeline, 1));
+}
+
+static void test_before_counts_a_node_that_is_gone(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    add(timeline, 2);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    assert_ptr_equal(timeline_drop_oldest(timeline), one);
+    assert_ptr_equal(timeline_before(timeline, 1), one);
+    assert_null(one->image);
+}
+
+static void test_go_back_leaves_a_way_on(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline->current, first);
+    assert_ptr_equal(timeline_after(timeline, 1), one);
+    assert_ptr_equal(timeline_after(timeline, 2), two);
+    assert_ptr_equal(timeline_after(timeline, 9), two);
+    timeline_go(timeline, two);
+    assert_null(timeline_after(timeline, 1));
+    assert_ptr_equal(timeline_before(timeline, 1), one);
+}
+
+static void test_add_after_going_back_keeps_the_branch(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *old = add(timeline, 1);
+    timeline_go(timeline, first);
+    struct timeline_node *new = add(timeline, 1);
+    assert_null(timeline_after(timeline, 1));
+    assert_ptr_equal(new->parent, first);
+    assert_ptr_equal(first->redo, old);
+    assert_int_equal(timeline->n, 3);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline_after(timeline, 1), new);
+}
+
+static void test_go_to_another_branch_leaves_redo_as_it_is(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *old = add(timeline, 2);
+    timeline_go(timeline, one);
+    struct timeline_node *new = add(timeline, 2);
+    timeline_go(timeline, old);
+    assert_ptr_equal(one->redo, old);
+    assert_null(old->redo);
+    assert_null(new->redo);
+    assert_null(first->redo);
+}
+
+static void test_amend_replaces_the_image(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *one = add(timeline, 1);
+    struct image *image = new_image();
+    const struct timeline_state after = {.execution_count = 5};
+    assert_int_equal(timeline_amend(timeline, "amended", image, &after), 0);
+    assert_ptr_equal(timeline->current, one);
+    assert_ptr_equal(one->image, image);
+    assert_int_equal(one->state.execution_count, 5);
+    assert_int_equal(one->execution_count, 1);
+    assert_int_equal(dropped[1], 1);
+    assert_int_equal(timeline->n_images, 2);
+    assert_int_equal(timeline_amend(timeline, "amended", NULL, &after), 0);
+    assert_null(one->image);
+    assert_int_equal(timeline->n_images, 1);
+}
+
+static void test_amend_of_a_named_node_adds_a_child(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *one = add(timeline, 1);
+    struct image *image = one->image;
+    const struct timeline_state after = {.execution_count = 5};
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    assert_int_equal(timeline_amend(timeline, "amended", new_image(), &after), 0);
+    assert_ptr_equal(one->image, image);
+    assert_ptr_equal(timeline->current->parent, one);
+    assert_string_equal(timeline->current->id, "amended");
+    assert_string_equal(timeline->current->line, "");
+    assert_int_equal(timeline->current->execution_count, 0);
+    assert_int_equal(timeline->current->state.execution_count, 5);
+    assert_int_equal(json_array_size(timeline->current->names), 0);
+    assert_ptr_equal(timeline_find(timeline, "1"), one);
+}
+
+static void test_find_of_each_kind_of_text_finds_it(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    assert_ptr_equal(timeline_find(timeline, "first"), first);
+    assert_ptr_equal(timeline_find(timeline, "clean"), one);
+    assert_ptr_equal(timeline_find(timeline, "run-2"), two);
+    assert_ptr_equal(timeline_find(timeline, "2"), two);
+    static const char *const unknown[] = {"",      "0",  "3", "-1", "2x", "4294967298", "99999999999999999999",
+                                          "Clean", "run"};
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        assert_null(timeline_find(timeline, unknown[i]));
+}
+
+static void test_find_of_a_number_prefers_the_own_line_then_the_newest(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *a = add(timeline, 1), *b;
+    timeline_go(timeline, first);
+    b = add(timeline, 1);
+    assert_ptr_equal(timeline_find(timeline, "1"), b);
+    timeline_go(timeline, a);
+    assert_ptr_equal(timeline_find(timeline, "1"), a);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline_find(timeline, "1"), b);
+}
+
+static void test_name_of_another_node_moves(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *one = add(timeline, 1), *two = add(timeline, 2);
+    assert_int_equal(timeline_name(timeline, one, "b"), 0);
+    assert_int_equal(timeline_name(timeline, one, "a"), 0);
+    assert_int_equal(timeline_name(timeline, one, "c"), 0);
+    assert_int_equal(timeline_name(timeline, one, "b"), 0);
+    json_auto_t *sorted = json_pack("[s, s, s]", "a", "b", "c"), *left = json_pack("[s, s]", "a", "c");
+    assert_true(json_equal(one->names, sorted));
+    assert_int_equal(timeline_name(timeline, two, "b"), 0);
+    assert_true(json_equal(one->names, left));
+    assert_ptr_equal(timeline_find(timeline, "b"), two);
+}
+
+static void test_unname_takes_it_away(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *one = add(timeline, 1);
+    assert_int_equal(timeline_name(timeline, one, "a"), 0);
+    assert_int_equal(timeline_unname(timeline, "a"), 0);
+    assert_null(timeline_find(timeline, "a"));
+    assert_int_equal(timeline_unname(timeline, "a"), -ENOENT);
+    assert_int_equal(timeline_unname(timeline, "first"), -ENOENT);
+}
+
+static void test_drop_oldest_keeps_names_longest_and_the_current_always(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    struct timeline_node *three = add(timeline, 3);
+    assert_int_equal(timeline_name(timeline, first, "a"), 0);
+    assert_int_equal(timeline_name(timeline, two, "b"), 0);
+    timeline_go(timeline, one);
+    assert_ptr_equal(timeline_drop_oldest(timeline), three);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    assert_ptr_equal(timeline_drop_oldest(timeline), two);
+    assert_null(timeline_drop_oldest(timeline));
+    assert_int_equal(timeline->n_images, 1);
+    assert_non_null(one->image);
+    assert_int_equal(timeline->n, 4);
+}
+
+static void test_nodes_past_the_most_are_forgotten(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    timeline_go(timeline, first);
+    while (timeline->n < TIMELINE_NODES_MAX)
+        add(timeline, (int)timeline->n);
+    struct timeline_node *second = timeline->node[2], *last = timeline->current;
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    assert_ptr_equal(first->redo, one);
+    add(timeline, 5000);
+    assert_int_equal(timeline->n, TIMELINE_NODES_MAX);
+    assert_ptr_equal(timeline->node[0], one);
+    assert_null(one->parent);
+    assert_null(second->parent);
+    assert_string_equal(second->parent_id, "first");
+    assert_null(timeline_find(timeline, "first"));
+    assert_ptr_equal(timeline_before(timeline, 1), last);
+    assert_ptr_equal(timeline_before(timeline, MANY), second);
+}
+
+static void test_nodes_that_are_forgotten_are_no_way_on(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current;
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell lost = {.run_id = "lost", .started = ""};
+    assert_int_equal(timeline_add(timeline, &lost, NULL, &nothing), 0);
+    timeline_go(timeline, first);
+    assert_non_null(timeline_after(timeline, 1));
+    while (timeline->n <= TIMELINE_NODES_MAX && timeline_find(timeline, "lost"))
+        add(timeline, (int)timeline->n);
+    assert_int_equal(timeline->n, TIMELINE_NODES_MAX);
+    assert_null(first->redo);
+}
+
+static void test_nodes_with_images_and_the_current_are_never_forgotten(void **state) {
+    struct timeline *timeline = *state;
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell lost = {.run_id = "lost", .started = ""};
+    while (timeline->n < TIMELINE_NODES_MAX - 1)
+        add(timeline, (int)timeline->n);
+    assert_int_equal(timeline_add(timeline, &lost, NULL, &nothing), 0);
+    struct timeline_node *current = timeline->current;
+    add(timeline, 1); /* its parent is the current one until now, and stays */
+    assert_int_equal(timeline->n, TIMELINE_NODES_MAX + 1);
+    assert_ptr_equal(timeline->current->parent, current);
+    add(timeline, 2); /* now it can go, which is not enough */
+    assert_int_equal(timeline->n, TIMELINE_NODES_MAX + 1);
+    assert_null(timeline_find(timeline, "lost"));
+    add(timeline, 3);
+    assert_int_equal(timeline->n, TIMELINE_NODES_MAX + 2);
+}
+
+static void check_way(const struct timeline *timeline, const struct timeline_node *node, unsigned cells,
+                      unsigned again) {
+    struct timeline_way way;
+    timeline_measure_way(timeline, node, &way);
+    assert_int_equal(way.cells, cells);
+    assert_int_equal(way.again, again);
+    assert_int_equal(way.files, cells);
+    assert_int_equal(way.bytes, 100 * cells);
+}
+
+static void test_measure_way_sums_what_is_undone(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    struct timeline_node *three = add(timeline, 3);
+    check_way(timeline, three, 0, 0);
+    check_way(timeline, two, 1, 0);
+    check_way(timeline, first, 3, 0);
+    timeline_go(timeline, one);
+    check_way(timeline, three, 0, 2);
+    struct timeline_node *other = add(timeline, 2);
+    check_way(timeline, three, 1, 2);
+    timeline_go(timeline, first);
+    check_way(timeline, other, 0, 2);
+}
+
+static void test_measure_way_without_a_common_node_counts_both_lines(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    timeline_go(timeline, first);
+    add(timeline, 1);
+    struct timeline_node *two = add(timeline, 2);
+    while (timeline->n < TIMELINE_NODES_MAX) {
+        timeline_go(timeline, two);
+        add(timeline, 3);
+    }
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    timeline_go(timeline, two);
+    add(timeline, 3);
+    check_way(timeline, one, 3, 1);
+}
+
+static void *no_memory(size_t size) {
+    (void)size;
+    return NULL;
+}
+
+static void test_calls_without_memory_steal_nothing(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    struct image *image = (struct image *)&dropped[MANY];
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell cell = {.run_id = "a", .started = ""};
+    json_malloc_t old_malloc;
+    json_free_t old_free;
+    assert_int_equal(timeline_name(timeline, one, "a"), 0);
+    json_get_alloc_funcs(&old_malloc, &old_free);
+    json_set_alloc_funcs(no_memory, old_free);
+    const int added = timeline_add(timeline, &cell, image, &nothing);
+    const int amended = timeline_amend(timeline, "b", image, &nothing);
+    const int named = timeline_name(timeline, first, "a");
+    json_set_alloc_funcs(old_malloc, old_free);
+    assert_int_equal(added, -ENOMEM);
+    assert_int_equal(amended, -ENOMEM);
+    assert_int_equal(named, -ENOMEM);
+    assert_int_equal(dropped[MANY], 0);
+    assert_int_equal(timeline->n, 2);
+    assert_ptr_equal(timeline->current, one);
+    assert_ptr_equal(timeline_find(timeline, "a"), one);
+}
+
+#define WITH_TIMELINE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_TIMELINE(test_begin_makes_the_first_node_current),
+        WITH_TIMELINE(test_add_makes_a_child_with_what_is_known),
+        WITH_TIMELINE(test_add_without_an_image_is_a_node_that_is_gone),
+        WITH_TIMELINE(test_states_hold_their_own_comms),
+        WITH_TIMELINE(test_before_counts_steps_as_far_as_there_are_any),
+        WITH_TIMELINE(test_before_counts_a_node_that_is_gone),
+        WITH_TIMELINE(test_go_back_leaves_a_way_on),
+        WITH_TIMELINE(test_add_after_going_back_keeps_the_branch),
+        WITH_TIMELINE(test_go_to_another_branch_leaves_redo_as_it_is),
+        WITH_TIMELINE(test_amend_replaces_the_image),
+        WITH_TIMELINE(test_amend_of_a_named_node_adds_a_child),
+        WITH_TIMELINE(test_find_of_each_kind_of_text_finds_it),
+        WITH_TIMELINE(test_find_of_a_number_prefers_the_own_line_then_the_newest),
+        WITH_TIMELINE(test_name_of_another_node_moves),
+        WITH_TIMELINE(test_unname_takes_it_away),
+        WITH_TIMELINE(test_drop_oldest_keeps_names_longest_and_the_current_always),
+        WITH_TIMELINE(test_nodes_past_the_most_are_forgotten),
+        WITH_TIMELINE(test_nodes_that_are_forgotten_are_no_way_on),
+        WITH_TIMELINE(test_nodes_with_images_and_the_current_are_never_forgotten),
+        WITH_TIMELINE(test_measure_way_sums_what_is_undone),
+        WITH_TIMELINE(test_measure_way_without_a_common_node_counts_both_lines),
+        WITH_TIMELINE(test_calls_without_memory_steal_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
