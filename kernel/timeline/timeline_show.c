@@ -1,0 +1,291 @@
+/*
+ * timeline_show.c - the table of a timeline, row by row of the same cells of text.
+ *
+ * Lines of code and names come from cells and clients. They were made visible
+ * UTF-8, and are escaped for HTML here. The rows' texts are made twice, once for the
+ * widths of the columns, so that no more than one row is in memory beside the table.
+ */
+
+#include "timeline_show.h"
+
+#include "protocol/bytes.h"
+#include "timeline_tree.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum column { TREE, NOW, LINE, WHEN, TOOK, MEMORY, FILES, NAMES, COLUMN_N };
+
+static const char *const titles[COLUMN_N] = {"cell", "now", "first line", "when", "took", "memory", "files", "names"};
+
+enum {
+    CELL_BYTES = 256,
+    MS_OF_SECOND = 1000,
+    MS_OF_MINUTE = 60 * MS_OF_SECOND,
+    MS_OF_HOUR = 60 * MS_OF_MINUTE,
+    MS_OF_DAY = 24 * MS_OF_HOUR,
+};
+
+_Static_assert((int)CELL_BYTES >= (int)TIMELINE_TREE_BYTES && (int)CELL_BYTES >= (int)TIMELINE_LINE_BYTES,
+               "a cell has room for each text");
+
+/* The texts of one row. */
+struct row {
+    char text[COLUMN_N][CELL_BYTES];
+    bool is_current;
+};
+
+/* "1 cell", "2 cells". Returns buf. */
+static const char *count_text(uint64_t n, const char *thing, char *buf, size_t size) {
+    snprintf(buf, size, "%" PRIu64 " %s%s", n, thing, n == 1 ? "" : "s");
+    return buf;
+}
+
+/* "1.2 MiB". Returns buf. */
+static const char *size_text(uint64_t bytes, char *buf, size_t size) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    enum { UNIT_N = sizeof units / sizeof units[0] };
+    double scaled = (double)bytes / 1024;
+    size_t i = 0;
+    if (bytes < 1024)
+        return count_text(bytes, "byte", buf, size);
+    for (; scaled >= 1024 && i + 1 < UNIT_N; i++)
+        scaled /= 1024;
+    snprintf(buf, size, "%.*f %s", scaled < 10 ? 1 : 0, scaled, units[i]);
+    return buf;
+}
+
+/* How long ago something was. A clock that was set back makes it just now. */
+static void ago_text(int64_t ms, char *buf, size_t size) {
+    if (ms < MS_OF_MINUTE)
+        snprintf(buf, size, "just now");
+    else if (ms < MS_OF_HOUR)
+        snprintf(buf, size, "%" PRId64 " min ago", ms / MS_OF_MINUTE);
+    else if (ms < 2 * MS_OF_DAY)
+        snprintf(buf, size, "%" PRId64 " h ago", ms / MS_OF_HOUR);
+    else
+        snprintf(buf, size, "%" PRId64 " days ago", ms / MS_OF_DAY);
+}
+
+static void took_text(int64_t ms, char *buf, size_t size) {
+    if (ms < MS_OF_SECOND)
+        snprintf(buf, size, "%" PRId64 " ms", ms);
+    else if (ms < MS_OF_MINUTE)
+        snprintf(buf, size, "%" PRId64 ".%" PRId64 " s", ms / MS_OF_SECOND, ms % MS_OF_SECOND / 100);
+    else if (ms < MS_OF_HOUR)
+        snprintf(buf, size, "%" PRId64 " min %" PRId64 " s", ms / MS_OF_MINUTE, ms % MS_OF_MINUTE / MS_OF_SECOND);
+    else
+        snprintf(buf, size, "%" PRId64 " h %" PRId64 " min", ms / MS_OF_HOUR, ms % MS_OF_HOUR / MS_OF_MINUTE);
+}
+
+/* A node's names, as many as there is room for. */
+static void names_text(const struct timeline_node *node, char *buf, size_t size) {
+    static const char more[] = ", …";
+    char name[TIMELINE_NAME_BYTES + 1];
+    size_t used = 0;
+    for (size_t i = 0; i < json_array_size(node->names); i++) {
+        const json_t *text = json_array_get(node->names, i);
+        timeline_text_line(json_string_value(text), json_string_length(text), name, sizeof name);
+        if (used + strlen(", ") + strlen(name) + sizeof more > size) {
+            snprintf(buf + used, size - used, "%s", more);
+            return;
+        }
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? ", " : "", name);
+    }
+}
+
+static void make_row(const struct timeline *timeline, const struct timeline_tree_row *tree, int64_t now_ms,
+                     struct row *ret_row) {
+    const struct timeline_node *node = tree->node;
+    char(*text)[CELL_BYTES] = ret_row->text;
+    char size[32];
+    for (int i = 0; i < COLUMN_N; i++)
+        text[i][0] = '\0';
+    ret_row->is_current = node == timeline->current;
+    timeline_tree_text(tree, text[TREE], CELL_BYTES);
+    snprintf(text[NOW], CELL_BYTES, "%s%s%s", ret_row->is_current ? "*" : "",
+             ret_row->is_current && !node->image ? " " : "", node->image ? "" : "gone");
+    snprintf(text[LINE], CELL_BYTES, "%s", node->line);
+    if (node->started_ms > 0) {
+        ago_text(now_ms - node->started_ms, text[WHEN], CELL_BYTES);
+        took_text(node->wall_ms, text[TOOK], CELL_BYTES);
+    }
+    if (node->bytes_changed > 0)
+        snprintf(text[MEMORY], CELL_BYTES, "+%s", size_text(node->bytes_changed, size, sizeof size));
+    if (node->files_changed > 0)
+        count_text(node->files_changed, "file", text[FILES], CELL_BYTES);
+    names_text(node, text[NAMES], CELL_BYTES);
+}
+
+static void make_titles(struct row *ret_row) {
+    ret_row->is_current = false;
+    for (int i = 0; i < COLUMN_N; i++)
+        snprintf(ret_row->text[i], CELL_BYTES, "%s", titles[i]);
+}
+
+/* In characters: each byte of UTF-8 that doesn't continue one begins one. */
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void widen(const struct row *row, size_t width[COLUMN_N]) {
+    for (int i = 0; i < COLUMN_N; i++) {
+        const size_t needed = width_of(row->text[i]);
+        width[i] = needed > width[i] ? needed : width[i];
+    }
+}
+
+static void add_text(struct bytes *out, const struct row *row, const size_t width[COLUMN_N]) {
+    for (int i = 0; i < COLUMN_N; i++) {
+        bytes_append_text(out, row->text[i]);
+        for (size_t n = width_of(row->text[i]); n < width[i] + 2; n++)
+            bytes_append_text(out, " ");
+    }
+    while (out->n > 0 && out->data[out->n - 1] == ' ')
+        out->n--;
+    bytes_append_text(out, "\n");
+}
+
+static void add_escaped(struct bytes *out, const char *text) {
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "&<>\"");
+        bytes_append(out, text, n);
+        if (text[n] == '\0')
+            break;
+        bytes_append_text(out, text[n] == '&' ? "&amp;" : text[n] == '<' ? "&lt;" : text[n] == '>' ? "&gt;" : "&quot;");
+        n++;
+    }
+}
+
+/* With spaces that stay, and as wide in each row: so it lines up, whether a front end aligns it left or right. */
+static void add_tree(struct bytes *out, const char *text, size_t width) {
+    static const char space[] = "\u00a0";
+    for (const char *at = text; *at; at++)
+        if (*at == ' ')
+            bytes_append_text(out, space);
+        else
+            bytes_append(out, at, 1);
+    for (size_t n = width_of(text); n < width; n++)
+        bytes_append_text(out, space);
+}
+
+static void add_html(struct bytes *out, const struct row *row, bool is_title, const size_t width[COLUMN_N]) {
+    bytes_append_text(out, "<tr>");
+    for (int i = 0; i < COLUMN_N; i++) {
+        const bool is_code = i == TREE || i == LINE;
+        bytes_append_text(out, is_title ? "<th>" : "<td>");
+        bytes_append_text(out, row->is_current ? "<b>" : "");
+        bytes_append_text(out, is_code ? "<code>" : "");
+        if (i == TREE)
+            add_tree(out, row->text[i], width[i]);
+        else
+            add_escaped(out, row->text[i]);
+        bytes_append_text(out, is_code ? "</code>" : "");
+        bytes_append_text(out, row->is_current ? "</b>" : "");
+        bytes_append_text(out, is_title ? "</th>" : "</td>");
+    }
+    bytes_append_text(out, "</tr>\n");
+}
+
+json_t *timeline_show(const struct timeline *timeline, int64_t now_ms) {
+    auto_free struct timeline_tree_row *rows = timeline_tree_rows(timeline);
+    auto_bytes plain = {0}, html = {0};
+    size_t width[COLUMN_N] = {0};
+    struct row row;
+    if (!rows)
+        return NULL;
+    make_titles(&row);
+    widen(&row, width);
+    for (size_t i = 0; i < timeline->n; i++) {
+        make_row(timeline, &rows[i], now_ms, &row);
+        widen(&row, width);
+    }
+    make_titles(&row);
+    bytes_append_text(&html, "<table>\n");
+    add_text(&plain, &row, width);
+    add_html(&html, &row, true, width);
+    for (size_t i = 0; i < timeline->n; i++) {
+        make_row(timeline, &rows[i], now_ms, &row);
+        add_text(&plain, &row, width);
+        add_html(&html, &row, false, width);
+    }
+    bytes_append_text(&html, "</table>");
+    if (!bytes_ok(&plain) || !bytes_ok(&html))
+        return NULL;
+    return json_pack("{s:s%, s:s%}", "text/plain", plain.data, plain.n, "text/html", html.data, html.n);
+}
+
+static json_t *node_json(const struct timeline_node *node) {
+    json_t *count = node->execution_count > 0 ? json_integer(node->execution_count) : json_null();
+    const uint64_t bytes = node->bytes_changed < INT64_MAX ? node->bytes_changed : INT64_MAX;
+    return json_pack("{s:s, s:s?, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:s, s:b}", "image", node->id, "parent",
+                     node->parent_id[0] ? node->parent_id : NULL, "run_id", node->id, "execution_count", count,
+                     "code_first_line", node->line, "names", json_copy(node->names), "bytes_changed", (json_int_t)bytes,
+                     "files_changed", (json_int_t)node->files_changed, "wall_ms", (json_int_t)node->wall_ms, "started",
+                     node->started, "kept", node->image != NULL);
+}
+
+json_t *timeline_json(const struct timeline *timeline) {
+    json_auto_t *array = json_array();
+    for (size_t i = 0; i < timeline->n; i++)
+        if (json_array_append_new(array, node_json(timeline->node[i])) < 0)
+            return NULL;
+    return steal_pointer(array);
+}
+
+/* The number of the first cell that is undone, in the order of running; 0 where none of them has one. */
+static int first_undone(const struct timeline *timeline, const struct timeline_node *ancestor) {
+    int number = 0;
+    for (const struct timeline_node *node = timeline->current; node && node != ancestor; node = node->parent)
+        if (node->execution_count > 0)
+            number = node->execution_count;
+    return number;
+}
+
+/* " before [7]", whose first words are in before; "" for number 0. Returns buf. */
+static const char *number_text(const char *before, int number, char *buf, size_t size) {
+    buf[0] = '\0';
+    if (number > 0)
+        snprintf(buf, size, "%s[%d]", before, number);
+    return buf;
+}
+
+/* "2 cells, 1 file, 340 MiB of memory": what is undone. Returns buf. */
+static const char *undone_text(const struct timeline_way *way, char *buf, size_t size) {
+    char cells[32], files[32], bytes[32];
+    count_text(way->cells, "cell", cells, sizeof cells);
+    count_text(way->files, "file", files, sizeof files);
+    size_text(way->bytes, bytes, sizeof bytes);
+    snprintf(buf, size, "%s%s%s%s%s%s", cells, way->files > 0 ? ", " : "", way->files > 0 ? files : "",
+             way->bytes > 0 ? ", " : "", way->bytes > 0 ? bytes : "", way->bytes > 0 ? " of memory" : "");
+    return buf;
+}
+
+const char *timeline_tell_way(const struct timeline *timeline, const struct timeline_node *node, char *buf,
+                              size_t size) {
+    struct timeline_way way;
+    char number[32], undone[128], again[32], cells[32];
+    const int count = node->execution_count;
+    timeline_measure_way(timeline, node, &way);
+    undone_text(&way, undone, sizeof undone);
+    count_text(way.cells, "cell", cells, sizeof cells);
+    count_text(way.again, "cell", again, sizeof again);
+    if (node == timeline->current)
+        snprintf(buf, size, "nothing changes: this is the %s%s", count > 0 ? "state" : "present state",
+                 number_text(" after ", count, number, sizeof number));
+    else if (node->parent_id[0] == '\0')
+        snprintf(buf, size, "back at the beginning: %s", undone);
+    else if (way.again == 0)
+        snprintf(buf, size, "back%s: %s", number_text(" before ", first_undone(timeline, node), number, sizeof number),
+                 undone);
+    else if (way.cells == 0)
+        snprintf(buf, size, "on%s: %s", number_text(" to ", count, number, sizeof number), again);
+    else
+        snprintf(buf, size, "%s%son another branch: %s undone, %s again",
+                 number_text("at ", count, number, sizeof number), count > 0 ? ", " : "", cells, again);
+    return buf;
+}
