@@ -101,6 +101,15 @@ SEEDS = {
         "lines": b"waiting\rgh\np_" + b"a1" * 9 + b"\r\n" + b"a1" * 9 + b"\\\nA\bAK\bKIA" + b"A1" * 8,
         "marks": b"[redacted: AWS] secret='[redacted: credential]'",
     },
+    "travel": {
+        "undo": b"# a comment\n\n  %undo 3 \r\n",
+        "checkpoint": "%checkpoint größe".encode(),
+        "restore": b"%restore first",
+        "diff": b"%diff 3 clean",
+        "wrong": b"%checkpoint \x1b[0m",
+        "code": b"%undo 1000001\nx = 1",
+        "shown": "\n\tx = 'größe'\u202e\u200d  # \xff".encode() + b"\xff\xc3",
+    },
     "wire": {
         "hello": b"\x03" + frame({"type": "hello", "language_info": LANGUAGE_INFO, "banner": ""}),
         "stream": b"\xff" + frame({"type": "ready"}) + frame({"type": "sync", "seq": 1}),
