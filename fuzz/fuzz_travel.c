@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "kernel/timeline/timeline_text.h"
+#include "kernel/base/image_name.h"
 #include "kernel/timeline/travel_line.h"
 #include "protocol/utf8.h"
 
@@ -24,9 +24,9 @@ static void check_arguments(const struct travel_line *line) {
     INVARIANT(counts ? line->n >= 1 && line->n <= TRAVEL_CELLS_MAX : line->n == 0);
     for (int i = 0; i < TRAVEL_ARGUMENTS_MAX; i++)
         if (line->argument[i][0])
-            INVARIANT(timeline_text_problem(line->argument[i], strlen(line->argument[i])) == NULL);
+            INVARIANT(image_name_text_problem(line->argument[i], strlen(line->argument[i])) == NULL);
     if (names)
-        INVARIANT(timeline_name_problem(line->argument[0]) == NULL);
+        INVARIANT(image_name_problem(line->argument[0]) == NULL);
     INVARIANT(line->argument[0][0] || !names);
 }
 
@@ -45,12 +45,12 @@ static void check_again(const struct travel_line *line) {
 /* The line that is shown is UTF-8, visible, and no longer than its buffer; a greater one begins as it does. */
 static void check_shown(const char *text, size_t size) {
     char line[16], longer[4096 * 4];
-    const size_t n = strlen(timeline_text_line(text, size, line, sizeof line));
+    const size_t n = strlen(image_name_line(text, size, line, sizeof line));
     INVARIANT(n < sizeof line);
     INVARIANT(utf8_valid((const unsigned char *)line, n) == n);
     for (size_t i = 0; i < n; i++)
         INVARIANT((unsigned char)line[i] >= ' ' && line[i] != 0x7f);
-    timeline_text_line(text, size, longer, sizeof longer);
+    image_name_line(text, size, longer, sizeof longer);
     if (strcmp(line, longer) != 0)
         INVARIANT(strncmp(line, longer, n - strlen("…")) == 0 && strcmp(line + n - strlen("…"), "…") == 0);
 }

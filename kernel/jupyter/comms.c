@@ -41,6 +41,16 @@ void comms_end(struct comms *comms, bool rolled_back) {
     comms->before = NULL;
 }
 
+void comms_set(struct comms *comms, json_t *open) {
+    json_incref(open);
+    json_decref(comms->open);
+    comms->open = open;
+    if (!comms->before)
+        return;
+    json_decref(comms->before);
+    comms->before = json_incref(open);
+}
+
 /* The map to change. It is copied only then, because most cells open no comm and the map may have thousands. */
 static json_t *to_change(struct comms *comms) {
     json_t *copy = comms->open == comms->before ? json_copy(comms->open) : NULL;

@@ -31,6 +31,10 @@ void comms_fini(struct comms *comms);
 void comms_begin(struct comms *comms);
 void comms_end(struct comms *comms, bool rolled_back);
 
+/* The map is that of another image from now on: a reference is taken. Between two cells, or before one has changed it.
+ */
+void comms_set(struct comms *comms, json_t *open);
+
 /*
  * Notes a message from either side; only comm_open and comm_close change
  * anything. False where a comm_open is over COMMS_MAX.

@@ -100,6 +100,16 @@ const struct limit_row limit_rows[LIMIT_N] = {
                     {[PROFILE_NOTEBOOK] = {MIB, MIB}, [PROFILE_STRICT] = {256 * KIB, 256 * KIB}},
                     UNIT_BYTES,
                     .of_session = true},
+    [LIMIT_HISTORY] = {"history",
+                       "states of the session that it can go back to",
+                       "the kernel, which forgets the oldest",
+                       {[PROFILE_NOTEBOOK] = {50, 1000}, [PROFILE_STRICT] = {10, 100}},
+                       UNIT_COUNT},
+    [LIMIT_HISTORY_MEMORY] = {"history_memory",
+                              "what these states hold that the present one does not",
+                              "the kernel, which measures it and forgets the oldest",
+                              {[PROFILE_NOTEBOOK] = {2 * GIB, OF_THE_MACHINE}, [PROFILE_STRICT] = {256 * MIB, GIB}},
+                              UNIT_BYTES},
     [LIMIT_RUNS] = {"runs",
                     "cells of a task",
                     "the kernel, which counts them",
@@ -182,10 +192,12 @@ void limits_defaults(enum profile_kind kind, struct limits *ret_limits) {
     }
 }
 
-/* Three quarters of the memory, all of the processors. */
+/* Three quarters of the memory, half of it for states that are kept, all of the processors. */
 static int64_t machine_has(enum limit limit) {
     if (limit == LIMIT_MEMORY)
         return machine_memory("").total / 4 * 3 / MIB * MIB;
+    if (limit == LIMIT_HISTORY_MEMORY)
+        return machine_memory("").total / 2 / MIB * MIB;
     if (limit == LIMIT_CPUS)
         return sysconf(_SC_NPROCESSORS_ONLN);
     return INT64_MAX;

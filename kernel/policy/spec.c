@@ -75,6 +75,31 @@ static int spec_fresh(const struct spec_reading *reading, const json_t *json) {
     return 0;
 }
 
+/* Read by spec_from(). */
+static int spec_the_origin(const struct spec_reading *reading, const json_t *json) {
+    (void)reading;
+    return json_is_string(json) && !image_name_text_problem(json_string_value(json), json_string_length(json))
+               ? 0
+               : SPEC_NOT_THIS;
+}
+
+static int spec_commit(const struct spec_reading *reading, const json_t *json) {
+    if (!json_is_boolean(json))
+        return SPEC_NOT_THIS;
+    reading->spec->no_commit = json_is_false(json);
+    return 0;
+}
+
+static int spec_checkpoint(const struct spec_reading *reading, const json_t *json) {
+    if (!spec_is_text(json, IMAGE_NAME_BYTES))
+        return SPEC_NOT_THIS;
+    const char *problem = image_name_problem(json_string_value(json));
+    if (problem)
+        return spec_refuse(reading, "checkpoint: the name \"%.64s\" %s", json_string_value(json), problem);
+    memcpy(reading->spec->checkpoint, json_string_value(json), json_string_length(json) + 1);
+    return 0;
+}
+
 static int spec_cache(const struct spec_reading *reading, const json_t *json) {
     if (json_is_false(json)) {
         reading->spec->cache_ms = -1;
@@ -95,25 +120,49 @@ static int spec_inline(const struct spec_reading *reading, const json_t *json) {
 
 static const struct spec_key keys[] = {
     {"cache", spec_cache, "false, or a duration such as \"1h\""},
+    {"checkpoint", spec_checkpoint, "a name of up to 64 bytes"},
+    {"commit", spec_commit, "true or false"},
     {"env", spec_env, "an object of up to 64 names and texts"},
     {"expect", spec_expect, "an object"},
     {"files", spec_files, "a list of up to 256 files"},
     {"fresh", spec_fresh, "true or false"},
+    {"from", spec_the_origin, "the id of a run, a checkpoint, or \"first\""},
     {"inline_bytes", spec_inline, "a whole number of bytes, at most 1048576"},
     {"limits", spec_the_limits, "an object"},
     {"stdin", spec_stdin, "a text of up to 8 MiB"},
     {"task", spec_task, "a text of 1 to 128 bytes without control characters"},
 };
 
+/* What contradicts each other. */
+static int check_travel(const struct spec_reading *reading, const json_t *json) {
+    const struct spec *spec = reading->spec;
+    const bool commits = json_is_true(json_object_get(json, "commit"));
+    if (spec->fresh && (spec_from(json) || commits))
+        return spec_refuse(reading, "a fresh run begins from the first image and leaves nothing: \"from\" and "
+                                    "\"commit\" are for others");
+    if (spec->checkpoint[0] && (spec->fresh || spec->no_commit))
+        return spec_refuse(reading, "\"checkpoint\" names what a run leaves, and this one leaves nothing");
+    return 0;
+}
+
 int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits *limits, struct spec *ret_spec) {
     struct spec spec = {0};
     const struct spec_reading reading = {terms, limits, &spec};
     int r = json ? spec_read_object(&reading, "metadata.petri", keys, sizeof keys / sizeof keys[0], json) : 0;
+    if (r == 0)
+        r = check_travel(&reading, json);
     if (r < 0)
         spec_fini(&spec);
     else
         *ret_spec = spec;
     return r;
+}
+
+const char *spec_from(const json_t *json) {
+    const json_t *from = json_object_get(json, "from");
+    return json_is_string(from) && !image_name_text_problem(json_string_value(from), json_string_length(from))
+               ? json_string_value(from)
+               : NULL;
 }
 
 bool spec_is_fresh(const json_t *json) {

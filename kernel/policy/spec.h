@@ -15,6 +15,7 @@
 #define PETRI_SPEC_H
 
 #include "base/cleanup.h"
+#include "kernel/base/image_name.h"
 #include "kernel/policy/limits_change.h"
 
 enum {
@@ -53,9 +54,11 @@ struct spec {
     json_t *stdin_text; /* a string, or NULL */
     json_t *env;        /* an object of strings, or NULL */
     char task[SPEC_TASK_BYTES + 1];
-    bool fresh;           /* run from image 0, keep nothing */
-    int64_t cache_ms;     /* how old a cached result may be; 0: not set, -1: no cache */
-    int64_t inline_bytes; /* the report has the content of artifacts up to this size */
+    bool fresh;                            /* run from image 0, keep nothing */
+    bool no_commit;                        /* keep nothing of it: the session stays as it was */
+    char checkpoint[IMAGE_NAME_BYTES + 1]; /* the name of what it leaves; "" for none */
+    int64_t cache_ms;                      /* how old a cached result may be; 0: not set, -1: no cache */
+    int64_t inline_bytes;                  /* the report has the content of artifacts up to this size */
     struct spec_expected *expected;
     size_t n_expected;
     json_t *result_json_schema; /* an object or a boolean, or NULL */
@@ -78,6 +81,10 @@ int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits
                struct spec *ret_spec) MUST_CHECK;
 
 void spec_fini(struct spec *spec);
+
+/* The image that a request is to begin from, as it has that, or NULL: known before all of it is read. Borrowed; json
+ * may be NULL. */
+const char *spec_from(const json_t *json);
 
 /* Whether metadata.petri, as a request has it, asks for a fresh run: known before all of it is read. json may be NULL.
  */

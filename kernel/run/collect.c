@@ -21,6 +21,7 @@
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,9 +29,10 @@
 enum { WAIT_MS = 5 };   /* between two looks whether the checks of another run are over */
 enum { SLICE_MS = 10 }; /* of a turn of the loop: runs that collect at once share it */
 
-/* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
+/* The files of a run that leaves nothing are not part of the session, so they are never written to the notebook's
+ * folder. */
 static bool is_written(const struct run *run) {
-    return run->runner->writeback->on && !run->beside;
+    return run->runner->writeback->on && travel_keeps(run);
 }
 
 /* Whether the files belong to a notebook, also if they are not copied: `petri run` copies them to a folder that it was

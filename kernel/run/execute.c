@@ -26,6 +26,7 @@
 #include "kernel/run/cache.h"
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -143,16 +144,20 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
     read_request(run);
+    travel_start(run);
     if (json_is_string(code)) {
         run->asked.code = json_incref(code);
         digest_bytes(json_string_value(code), json_string_length(code), run->asked.code_sha256);
         if (!variables_read_code(&runner->accounts->variables, json_string_value(code), json_string_length(code)))
             log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
     }
+    const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
+    run->asked.execution_count = runner->execution_count + run->asked.counts;
+    run->asked.counts &= !goes;
     if (run->asked.counts)
         runner->execution_count++;
-    run->asked.execution_count = runner->execution_count;
-    check_code(run, code);
+    if (run->result.outcome == OUTCOME_OK)
+        check_code(run, code);
     if (!run->asked.silent && json_is_string(code))
         iopub_publish(runner->jupyter, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->asked.execution_count));
@@ -160,12 +165,14 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
         rest = spec_all(run, code, &line);
     if (run->result.outcome == OUTCOME_OK)
         refuse_check(runner->config, runner->refused, run, code);
-    if (run->result.outcome == OUTCOME_OK)
+    if (run->result.outcome == OUTCOME_OK && goes)
+        travel_line(run, code);
+    else if (run->result.outcome == OUTCOME_OK)
         cache_look(runner->accounts, run);
     if (run->result.outcome == OUTCOME_OK)
         tell_limits(run, line);
     run->asked.skipped_lines = rest ? count_lines(code) - count_lines(rest) : 0;
-    if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached)
+    if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached && !goes)
         *ret_frame = make_frame(runner->config, run, rest);
     else
         json_decref(rest);

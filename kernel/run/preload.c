@@ -13,6 +13,7 @@
 #include "kernel/base/load.h"
 #include "kernel/base/log.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 enum {
     MAX_FRAME_BYTES = 1 << 20,
@@ -68,6 +69,7 @@ static void commit(struct preload *preload, struct runner *runner) {
     struct cell_end end;
     if (cell_freeze(preload->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(preload->cell));
+        travel_note(runner);
         log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has preloaded what is needed for %s",
                   portions[preload->n_done]);
         preload->n_done++;

@@ -4,6 +4,7 @@
 
 #include "kernel/base/clock.h"
 #include "kernel/run/accounts.h"
+#include "kernel/run/travel.h"
 #include "kernel/worker/failure.h"
 #include "kernel/worker/isolation.h"
 
@@ -40,11 +41,14 @@ static json_t *error_of(const struct run *run) {
 }
 
 static json_t *what_ran(const struct accounts *accounts, const struct run *run) {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
-                     accounts->session_id, "outcome", outcome_row(run->result.outcome)->name, "rolled_back",
-                     run->result.rolled_back, "fresh", run->asked.spec.fresh, "language", "python", "code_sha256",
-                     run->asked.code_sha256, "environment_sha256", accounts->environment_sha256, "profile",
-                     accounts->profile->name, "task", run->asked.spec.task[0] ? run->asked.spec.task : NULL);
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:s?, s:s?, s:b, s:s*, s:s*}", "run_id",
+                     run->run_id, "session_id", accounts->session_id, "outcome", outcome_row(run->result.outcome)->name,
+                     "rolled_back", run->result.rolled_back, "fresh", run->asked.spec.fresh, "language", "python",
+                     "code_sha256", run->asked.code_sha256, "environment_sha256", accounts->environment_sha256,
+                     "profile", accounts->profile->name, "image", travel_image(run), "parent", travel_parent(run),
+                     "committed", travel_keeps(run) && !run->result.travelled, "checkpoint",
+                     run->asked.spec.checkpoint[0] && travel_keeps(run) ? run->asked.spec.checkpoint : NULL, "task",
+                     run->asked.spec.task[0] ? run->asked.spec.task : NULL);
 }
 
 static json_t *rows_of(json_t *rows) {

@@ -125,6 +125,11 @@ struct run_result {
     size_t artifacts_omitted; /* artifacts that have no row */
     json_t *checks;           /* rows of the report, owned; NULL for none */
     json_t *denied;           /* refused system calls: rows of the report, owned */
+    uint64_t bytes_changed;   /* of memory, by its cell */
+    bool has_image;           /* its cell has been committed */
+    bool travelled;           /* its code was a line such as %undo: travel.h; it has no cell */
+    char parent[37];          /* the image that its cell was made of; "" for none */
+    char left[37];            /* the image from which it went there, "" where it began with the present one */
     json_t *cached;           /* the record that is returned instead of running, owned; or NULL */
     char cache_key[65];       /* "" where the run can't be cached */
 };

@@ -14,6 +14,7 @@
 #include "kernel/jupyter/reply.h"
 #include "kernel/run/collect.h"
 #include "kernel/run/input.h"
+#include "kernel/run/travel.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/run/work.h"
 
@@ -31,6 +32,7 @@ int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "the session was not started");
     warm_init(&runner->warm);
+    travel_init(runner);
     runner->known_inputs = json_object();
     watchdog_init(runner);
     limits_used_clear(&runner->used);
@@ -39,11 +41,13 @@ int runner_init(struct runner *runner) {
 
 void runner_fini(struct runner *runner) {
     waiting_clear(&runner->waiting);
+    request_queue_clear(&runner->restores);
     while (runner->n_runs > 0)
         run_destroy(runner->runs[--runner->n_runs]);
     runner->own = NULL;
     cell_discard(steal_pointer(runner->ahead));
     warm_end(runner);
+    travel_fini(runner);
     session_destroy(steal_pointer(runner->session));
     run_parents_fini(&runner->parents);
     json_decref(runner->known_inputs);
@@ -82,21 +86,24 @@ static void show(struct runner *runner) {
 
 /* Keeps or undoes the run's changes of comms and limits, and notes its header as a parent. */
 static void update_session(struct runner *runner, struct run *run) {
-    comms_end(runner->comms, run->result.rolled_back);
-    if (!run->result.rolled_back)
+    const bool keeps = travel_keeps(run);
+    comms_end(runner->comms, !keeps);
+    if (keeps)
         runner->limits = run->asked.session_limits;
-    if (run->now.cell && !run->result.rolled_back)
+    if (run->now.cell && keeps)
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
 /* The reply is sent: commits or discards the cell, which takes long. */
 static void end_cell(struct runner *runner, struct run *run) {
-    if (run->now.cell && run->beside) {
+    if (run->now.cell && !travel_keeps(run)) {
         cell_discard(steal_pointer(run->now.cell));
     } else if (run->now.cell) {
         cell_commit(steal_pointer(run->now.cell));
         runner->has_user_code |= run_brings_code(run);
+        run->result.has_image = true;
     }
+    travel_end(run);
 }
 
 /* Takes a run out of those that are under way. */
@@ -176,7 +183,7 @@ bool runner_begin(struct runner *runner) {
     add_run(runner, run);
     run_kind(run)->begin(run, &frame);
     limits_resolve(&run->asked.limits);
-    if (run->result.outcome != OUTCOME_OK || run->result.cached)
+    if (run->result.outcome != OUTCOME_OK || run->result.cached || run->result.travelled)
         run->now.phase = RUN_OVER;
     else
         work_begin(run, frame);

@@ -24,7 +24,7 @@
  * Handlers that the loop calls for a descriptor only note what has happened: in
  * the exchange with the worker, or with run_fail(). Only runner_tick() changes a
  * run's phase otherwise, and only the loop begins and concludes a run. These
- * sources share this state: runner.c, places.c, warm.c (WARMING), ahead.c (RUN_BEGINS), work.c,
+ * sources share this state: runner.c, places.c, travel.c, warm.c (WARMING), ahead.c (RUN_BEGINS), work.c,
  * watchdog.c, input.c, messages.c and stream.c (RUN_WORKS), and collect.c
  * (RUN_COLLECTS). runner.c calls warm.c, work.c and collect.c, and work.c the
  * others, which call none of each other but input.c and stream.c.
@@ -37,6 +37,7 @@
 #include "kernel/run/places.h"
 #include "kernel/run/run.h"
 #include "kernel/run/warm.h"
+#include "kernel/timeline/timeline.h"
 
 struct accounts;
 struct comms;
@@ -85,6 +86,7 @@ struct runner {
     char note[1024];          /* written to the stderr of the first cell that is not silent; "" for nothing */
     struct cell *ahead;       /* made ahead, not started; or NULL */
     int64_t ahead_us;         /* what making it took */
+    struct timeline timeline; /* travel.h */
     uint64_t version;         /* of the session's image and files: another one after each that may have changed them */
     bool preloaded;           /* the image has what the first error and completion need: preload.h */
     bool has_user_code;       /* user's code may have run in the session's image: run_brings_code() */
@@ -97,6 +99,7 @@ struct runner {
     struct run_parents parents;
     int execution_count;
     struct waiting waiting;
+    struct request_queue restores; /* petri_restore_requests that wait for the session's own run to be over */
 };
 
 /* Sets all fields but those that are set before the first request. 0 or -ENOMEM. */

@@ -15,6 +15,7 @@
 #include "kernel/jupyter/info.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,7 @@ void warm_end(struct runner *runner) {
 
 void warm_give_up(struct runner *runner, const char *why) {
     warm_end(runner);
+    travel_fini(runner);
     session_destroy(steal_pointer(runner->session));
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "%s", why);
@@ -123,6 +125,7 @@ static void capture(struct runner *runner) {
         return;
     }
     warm_end(runner);
+    travel_note(runner);
     runner->state = RUNNER_IDLE;
     log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is ready");
 }

@@ -226,6 +226,7 @@ static void freeze(struct run *run) {
         return;
     }
     run->result.ended_us = clock_us();
+    run->result.bytes_changed = cell_changed_bytes(run->now.cell);
     json_auto_t *reply = json_incref(run->now.exchange.reply);
     exchange_close(&run->now.exchange);
     collect_output(run);

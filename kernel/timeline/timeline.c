@@ -50,7 +50,7 @@ static void set_state(struct timeline_node *node, const struct timeline_state *s
     json_decref(before);
 }
 
-static void set_image(struct timeline *timeline, struct timeline_node *node, struct image *image) {
+static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image) {
     drop_image(timeline, node);
     node->image = image;
     timeline->n_images += image != NULL;
@@ -80,7 +80,7 @@ static void forget_oldest(struct timeline *timeline) {
 }
 
 /* A new child of the current node, or the first one, which becomes the current one; NULL on ENOMEM. */
-static struct timeline_node *make_node(struct timeline *timeline, const char *id, struct image *image,
+static struct timeline_node *make_node(struct timeline *timeline, const char *id, struct kept_image *image,
                                        const struct timeline_state *state) {
     struct timeline_node *parent = timeline->current, *node = calloc(1, sizeof *node);
     if (!node)
@@ -102,18 +102,18 @@ static struct timeline_node *make_node(struct timeline *timeline, const char *id
     return node;
 }
 
-int timeline_begin(struct timeline *timeline, struct image *image, const struct timeline_state *state) {
+int timeline_begin(struct timeline *timeline, struct kept_image *image, const struct timeline_state *state) {
     return make_node(timeline, FIRST_ID, image, state) ? 0 : -ENOMEM;
 }
 
-int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct image *image,
+int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct kept_image *image,
                  const struct timeline_state *state) {
     struct timeline_node *node = make_node(timeline, cell->run_id, image, state);
     if (!node)
         return -ENOMEM;
     node->execution_count = cell->execution_count;
     if (cell->code)
-        timeline_text_line(cell->code, cell->code_bytes, node->line, sizeof node->line);
+        image_name_line(cell->code, cell->code_bytes, node->line, sizeof node->line);
     snprintf(node->started, sizeof node->started, "%s", cell->started);
     node->started_ms = cell->started_ms;
     node->wall_ms = cell->wall_ms;
@@ -122,7 +122,7 @@ int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, st
     return 0;
 }
 
-int timeline_amend(struct timeline *timeline, const char *run_id, struct image *image,
+int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) {
     struct timeline_node *node = timeline->current;
     if (json_array_size(node->names) > 0)

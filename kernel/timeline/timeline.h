@@ -20,15 +20,15 @@
 #define PETRI_TIMELINE_H
 
 #include "base/cleanup.h"
+#include "kernel/base/image_name.h"
 #include "kernel/policy/limits.h"
-#include "kernel/timeline/timeline_text.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct image;
+struct kept_image;
 
 enum {
     TIMELINE_ID_BYTES = 37,    /* a run id, or "first" */
@@ -63,19 +63,19 @@ struct timeline_node {
     char id[TIMELINE_ID_BYTES];
     char parent_id[TIMELINE_ID_BYTES]; /* "" for the first one */
     int execution_count;
-    char line[TIMELINE_LINE_BYTES]; /* of the code, by timeline_text_line(); "" for none */
+    char line[TIMELINE_LINE_BYTES]; /* of the code, by image_name_line(); "" for none */
     char started[32];
     int64_t started_ms; /* 0 where no cell has made it */
     int64_t wall_ms;
     uint64_t bytes_changed;
     unsigned files_changed;
-    json_t *names;       /* array of texts, sorted; owned */
-    struct image *image; /* NULL where it is gone */
+    json_t *names;            /* array of texts, sorted; owned */
+    struct kept_image *image; /* NULL where it is gone */
     struct timeline_state state;
 };
 
 /* Gives an image back to the sandbox. */
-typedef void timeline_drop(void *arg, struct image *image);
+typedef void timeline_drop(void *arg, struct kept_image *image);
 
 struct timeline {
     struct timeline_node **node; /* n of them, by their order; owned */
@@ -95,18 +95,18 @@ void timeline_fini(struct timeline *timeline);
 
 /* The first image, of a session that has just started; steals image. It becomes the current one. 0 or -ENOMEM, then
  * nothing is stolen. state is copied, with a reference to its comms; here and below. */
-int timeline_begin(struct timeline *timeline, struct image *image, const struct timeline_state *state) MUST_CHECK;
+int timeline_begin(struct timeline *timeline, struct kept_image *image, const struct timeline_state *state) MUST_CHECK;
 
 /* What a cell has left, as a child of the current node; steals image (NULL: it can't be kept). It becomes the current
  * one. What had been undone stays as a branch beside it. 0 or -ENOMEM, then nothing is stolen. */
-int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct image *image,
+int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct kept_image *image,
                  const struct timeline_state *state) MUST_CHECK;
 
 /* The current node's image is replaced by another one, which is stolen (NULL: it can't be kept): what has changed it is
  * no step of its own. But where the node has names, what they mean must not change: then a child of it is added, with
  * run_id as its id and neither execution count nor line, and becomes the current one. There has to be a current node.
  * 0 or -ENOMEM, then nothing is stolen. */
-int timeline_amend(struct timeline *timeline, const char *run_id, struct image *image,
+int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) MUST_CHECK;
 
 /* Moves to a node whose image is there. Where that is an ancestor of the current one, redo leads back. */
@@ -124,7 +124,7 @@ struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n
  * of the current node and its ancestors first, then the newest one that has it. NULL where there is none. */
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text);
 
-/* Gives a node a name, which has no timeline_name_problem(). Another one may have had it, which then loses it. 0, or
+/* Gives a node a name, which has no image_name_problem(). Another one may have had it, which then loses it. 0, or
  * -ENOMEM and nothing is changed. */
 int timeline_name(struct timeline *timeline, struct timeline_node *node, const char *name) MUST_CHECK;
 

@@ -82,11 +82,11 @@ static void took_text(int64_t ms, char *buf, size_t size) {
 /* A node's names, as many as there is room for. */
 static void names_text(const struct timeline_node *node, char *buf, size_t size) {
     static const char more[] = ", …";
-    char name[TIMELINE_NAME_BYTES + 1];
+    char name[IMAGE_NAME_BYTES + 1];
     size_t used = 0;
     for (size_t i = 0; i < json_array_size(node->names); i++) {
         const json_t *text = json_array_get(node->names, i);
-        timeline_text_line(json_string_value(text), json_string_length(text), name, sizeof name);
+        image_name_line(json_string_value(text), json_string_length(text), name, sizeof name);
         if (used + strlen(", ") + strlen(name) + sizeof more > size) {
             snprintf(buf + used, size - used, "%s", more);
             return;

@@ -108,21 +108,21 @@ static int refuse(const struct row *row, struct error *ret_error) {
 /* The number i of the arguments of a line of this row. */
 static int read_argument(const struct row *row, struct span word, size_t i, struct travel_line *line,
                          struct error *ret_error) {
-    char name[TIMELINE_NAME_BYTES + 1];
+    char name[IMAGE_NAME_BYTES + 1];
     if (row->kind == COUNT) {
         line->n = count_of(word);
         return line->n > 0 ? 0 : refuse(row, ret_error);
     }
-    const char *problem = timeline_text_problem(word.at, word.n);
+    const char *problem = image_name_text_problem(word.at, word.n);
     if (!problem) {
         memcpy(line->argument[i], word.at, word.n);
         line->argument[i][word.n] = '\0';
-        problem = row->kind == NAME ? timeline_name_problem(line->argument[i]) : NULL;
+        problem = row->kind == NAME ? image_name_problem(line->argument[i]) : NULL;
     }
     if (!problem)
         return 0;
     return error_set(ret_error, EINVAL, "%s takes %s; the name '%s' %s", row->word, row->takes,
-                     timeline_text_line(word.at, word.n, name, sizeof name), problem);
+                     image_name_line(word.at, word.n, name, sizeof name), problem);
 }
 
 int travel_line_read(const char *code, size_t bytes, struct travel_line *ret_line, struct error *ret_error) {

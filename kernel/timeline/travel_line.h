@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "kernel/timeline/timeline_text.h"
+#include "kernel/base/image_name.h"
 
 #include <stddef.h>
 
@@ -32,15 +32,15 @@ enum {
 struct travel_line {
     enum travel travel;
     unsigned n; /* of undo and redo: 1 to TRAVEL_CELLS_MAX; 0 for the others */
-    char argument[TRAVEL_ARGUMENTS_MAX][TIMELINE_NAME_BYTES + 1]; /* of the others; "" for none */
+    char argument[TRAVEL_ARGUMENTS_MAX][IMAGE_NAME_BYTES + 1]; /* of the others; "" for none */
 };
 
 /*
  * Reads a cell of so many bytes. Empty lines and lines that are comments may stand around the one line, and spaces
  * around it. 0 with ret_line, which is TRAVEL_NONE where the cell is anything else; or -EINVAL where it is one of these
  * lines with arguments that it doesn't take: a sentence in ret_error says what it takes. Arguments are words; a quote
- * is a character like others. That of checkpoint and forget has no timeline_name_problem(), those of restore and diff
- * have no timeline_text_problem(). The second one of diff is "" where it was left out: the present state.
+ * is a character like others. That of checkpoint and forget has no image_name_problem(), those of restore and diff
+ * have no image_name_text_problem(). The second one of diff is "" where it was left out: the present state.
  */
 int travel_line_read(const char *code, size_t bytes, struct travel_line *ret_line, struct error *ret_error) MUST_CHECK;
 

@@ -44,6 +44,7 @@ static const struct outcome_row rows[] = {
                        "Nothing of earlier cells is lost: change the cell and run it again."},
     [OUTCOME_REFUSED] = {"refused", "CellRefused", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
     [OUTCOME_BUDGET] = {"refused", "BudgetExceeded", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
+    [OUTCOME_UNKNOWN] = {"refused", "UnknownImage", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
     [OUTCOME_SANDBOX] = {"sandbox", "SandboxError", true, FACT_DETAIL,
                          "There is no sandbox for the cell, so it was not run: ", AS_BEFORE,
                          "In a terminal, petri doctor says what this machine lacks and how to mend it."},

@@ -22,6 +22,7 @@ enum outcome {
     OUTCOME_CRASH,
     OUTCOME_REFUSED,
     OUTCOME_BUDGET,
+    OUTCOME_UNKNOWN, /* there is no such image; "refused" in the report */
     OUTCOME_SANDBOX,
     OUTCOME_N,
 };

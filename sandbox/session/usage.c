@@ -317,3 +317,11 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     }
     *ret_usage = cell->usage;
 }
+
+uint64_t cell_changed_bytes(const struct cell *cell) {
+    struct watcher_shares shares;
+    if (cell->session->host.backend || !cell->result)
+        return cell->usage.memory_bytes;
+    watcher_read_shares(cell->result->keeper, &shares);
+    return shares.private_bytes;
+}

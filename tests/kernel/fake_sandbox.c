@@ -352,6 +352,14 @@ int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, s
     return plan_of(session).compact;
 }
 
+int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
+    assert_non_null(kept);
+    assert_int_equal(session->n[CELL_OF_SESSION], 0);
+    (void)ret_error;
+    tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "restore");
+    return 0;
+}
+
 bool session_has_place(const struct session *session) {
     const struct fake_plan plan = plan_of((struct session *)session);
     return !plan.places_ending && session->n[CELL_BESIDE] < (plan.beside_max ? plan.beside_max : BESIDE_MAX);

@@ -64,7 +64,7 @@ static void test_limits_change_line_with_an_error_is_refused_with_a_reason(void 
         {"artifact=2G", "artifact 2 GiB is over the ceiling of 1 GiB in profile strict"},
         {"tiemout=5s",
          "there is no limit 'tiemout'; there are timeout, input_wait, cpu, memory, processes, cpus, disk, "
-         "files, output, display, displays, artifact, artifacts, code, runs, budget, task_artifacts"},
+         "files, output, display, displays, artifact, artifacts, code, history, history_memory, runs, budget, task_artifacts"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -75,8 +75,17 @@ static void test_spec_with_bad_metadata_is_refused_with_a_reason(void **state) {
     } rows[] = {
         {"[]", "metadata.petri has to be an object"},
         {"{\"file\": []}",
-         "metadata.petri has no \"file\"; there are \"cache\", \"env\", \"expect\", \"files\", \"fresh\","
-         " \"inline_bytes\", \"limits\", \"stdin\" and \"task\""},
+         "metadata.petri has no \"file\"; there are \"cache\", \"checkpoint\", \"commit\", \"env\", \"expect\","
+         " \"files\", \"fresh\", \"from\", \"inline_bytes\", \"limits\", \"stdin\" and \"task\""},
+        {"{\"commit\": 1}", "metadata.petri: \"commit\" has to be true or false"},
+        {"{\"from\": 1}", "metadata.petri: \"from\" has to be the id of a run, a checkpoint, or \"first\""},
+        {"{\"from\": \"\"}", "metadata.petri: \"from\" has to be the id of a run, a checkpoint, or \"first\""},
+        {"{\"checkpoint\": 1}", "metadata.petri: \"checkpoint\" has to be a name of up to 64 bytes"},
+        {"{\"checkpoint\": \"7\"}", "checkpoint: the name \"7\" is a number, which stands for a cell"},
+        {"{\"checkpoint\": \"a\", \"commit\": false}",
+         "\"checkpoint\" names what a run leaves, and this one leaves nothing"},
+        {"{\"fresh\": true, \"from\": \"first\"}", "a fresh run begins from the first image and leaves "
+                                                   "nothing: \"from\" and \"commit\" are for others"},
         {"{\"fresh\": 1}", "metadata.petri: \"fresh\" has to be true or false"},
         {"{\"limits\": 1}", "limits are an object of names and values"},
         {"{\"limits\": {\"timeout\": \"2h\"}}", "timeout 7200 s is over the ceiling of 3600 s in profile notebook"},

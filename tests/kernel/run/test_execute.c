@@ -90,7 +90,7 @@ static void test_execute_with_a_long_unknown_metadata_key_is_refused(void **stat
     expect_failure(
         id, "busy execute_input error:CellRefused idle", "CellRefused",
         "The cell was not run: metadata.petri has no \"012345678901234567890123456789012345678\xef\xbf\xbd\";"
-        " there are \"cache\", \"env\", \"expect\", \"files\", \"fresh\", \"inline_bytes\", \"limits\","
+        " there are \"cache\", \"checkpoint\", \"commit\", \"env\", \"expect\", \"files\", \"fresh\", \"from\", \"inline_bytes\", \"limits\","
         " \"stdin\" and \"task\"" STAYS);
 }
 

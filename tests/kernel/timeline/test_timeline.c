@@ -19,11 +19,11 @@ enum { MANY = TIMELINE_NODES_MAX + 100 };
 static int dropped[MANY + 1]; /* by the number of the image */
 static int n_images;
 
-static struct image *new_image(void) {
-    return (struct image *)&dropped[n_images++];
+static struct kept_image *new_image(void) {
+    return (struct kept_image *)&dropped[n_images++];
 }
 
-static void drop(void *arg, struct image *image) {
+static void drop(void *arg, struct kept_image *image) {
     assert_ptr_equal(arg, dropped);
     (*(int *)image)++;
 }
@@ -182,7 +182,7 @@ static void test_go_to_another_branch_leaves_redo_as_it_is(void **state) {
 static void test_amend_replaces_the_image(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *one = add(timeline, 1);
-    struct image *image = new_image();
+    struct kept_image *image = new_image();
     const struct timeline_state after = {.execution_count = 5};
     assert_int_equal(timeline_amend(timeline, "amended", image, &after), 0);
     assert_ptr_equal(timeline->current, one);
@@ -199,7 +199,7 @@ static void test_amend_replaces_the_image(void **state) {
 static void test_amend_of_a_named_node_adds_a_child(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *one = add(timeline, 1);
-    struct image *image = one->image;
+    struct kept_image *image = one->image;
     const struct timeline_state after = {.execution_count = 5};
     assert_int_equal(timeline_name(timeline, one, "clean"), 0);
     assert_int_equal(timeline_amend(timeline, "amended", new_image(), &after), 0);
@@ -380,7 +380,7 @@ static void *no_memory(size_t size) {
 static void test_calls_without_memory_steal_nothing(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *first = timeline->current, *one = add(timeline, 1);
-    struct image *image = (struct image *)&dropped[MANY];
+    struct kept_image *image = (struct kept_image *)&dropped[MANY];
     const struct timeline_state nothing = {0};
     const struct timeline_cell cell = {.run_id = "a", .started = ""};
     json_malloc_t old_malloc;

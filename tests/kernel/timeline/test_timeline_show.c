@@ -17,7 +17,7 @@ enum { MINUTE = 60 * 1000, BRANCHES = 40 };
 
 static int an_image; /* which all nodes share */
 
-static void drop(void *arg, struct image *image) {
+static void drop(void *arg, struct kept_image *image) {
     (void)arg;
     assert_ptr_equal(image, &an_image);
 }
@@ -26,7 +26,7 @@ static int begin(void **state) {
     static struct timeline timeline;
     const struct timeline_state nothing = {0};
     timeline_init(&timeline, drop, NULL);
-    assert_int_equal(timeline_begin(&timeline, (struct image *)&an_image, &nothing), 0);
+    assert_int_equal(timeline_begin(&timeline, (struct kept_image *)&an_image, &nothing), 0);
     *state = &timeline;
     return 0;
 }
@@ -44,7 +44,7 @@ static struct timeline_node *add_cell(struct timeline *timeline, struct timeline
     cell.run_id = id;
     cell.started = "then";
     cell.code_bytes = cell.code ? strlen(cell.code) : 0;
-    assert_int_equal(timeline_add(timeline, &cell, (struct image *)&an_image, &nothing), 0);
+    assert_int_equal(timeline_add(timeline, &cell, (struct kept_image *)&an_image, &nothing), 0);
     return timeline->current;
 }
 
@@ -229,9 +229,9 @@ static void test_show_as_html_escapes_and_lines_up(void **state) {
 
 static void test_show_of_many_names_ends_them(void **state) {
     struct timeline *timeline = *state;
-    char name[TIMELINE_NAME_BYTES + 1], *end_of_line;
+    char name[IMAGE_NAME_BYTES + 1], *end_of_line;
     for (int i = 0; i < 100; i++) {
-        snprintf(name, sizeof name, "%0*d-name", TIMELINE_NAME_BYTES - 5, i);
+        snprintf(name, sizeof name, "%0*d-name", IMAGE_NAME_BYTES - 5, i);
         assert_int_equal(timeline_name(timeline, timeline->current, name), 0);
     }
     json_auto_t *data = timeline_show(timeline, NOW);

@@ -40,6 +40,7 @@ static const struct {
     {"crash_detail", OUTCOME_CRASH, {.detail = "was replaced by another program (exec).\n"}},
     {"refused", OUTCOME_REFUSED, {.detail = "timeout 7200 s is over the ceiling of 3600 s in profile notebook"}},
     {"budget", OUTCOME_BUDGET, {.detail = "the task has made 3 runs, its limit"}},
+    {"unknown", OUTCOME_UNKNOWN, {.detail = "no checkpoint is called \"base\"; %timeline lists them"}},
     {"sandbox", OUTCOME_SANDBOX, {.detail = "making a user namespace failed. Allow them."}},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };

@@ -1,5 +1,5 @@
 /* What may be a name, and how the first line of code is shown. */
-#include "kernel/timeline/timeline_text.h"
+#include "kernel/base/image_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,20 +48,20 @@ static void check(const char *name, const char *problem, const char *expected) {
 static void test_name_problem_of_each_row_is_found(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check(rows[i].name, timeline_name_problem(rows[i].name), rows[i].name_problem);
-        check(rows[i].name, timeline_text_problem(rows[i].name, strlen(rows[i].name)), rows[i].text_problem);
+        check(rows[i].name, image_name_problem(rows[i].name), rows[i].name_problem);
+        check(rows[i].name, image_name_text_problem(rows[i].name, strlen(rows[i].name)), rows[i].text_problem);
     }
 }
 
 static void test_text_problem_with_a_nul_is_found(void **state) {
     (void)state;
-    check("a\\0b", timeline_text_problem("a\0b", 3), "seen");
+    check("a\\0b", image_name_text_problem("a\0b", 3), "seen");
 }
 
 static void check_line(const char *text, size_t bytes, size_t size, const char *expected) {
     char buf[64];
     memset(buf, 'x', sizeof buf);
-    assert_ptr_equal(timeline_text_line(text, bytes, buf, size), buf);
+    assert_ptr_equal(image_name_line(text, bytes, buf, size), buf);
     assert_string_equal(buf, expected);
     for (size_t i = size; i < sizeof buf; i++)
         assert_int_equal(buf[i], 'x');

@@ -1,11 +1,11 @@
 /*
- * timeline_text.c - looks at each character of a text once, with its neighbours.
+ * image_name.c - looks at each character of a text once, with its neighbours.
  *
  * A name has to be what it looks like, because people choose by it which state a
  * session goes back to. So spaces of any width are refused too.
  */
 
-#include "timeline_text.h"
+#include "image_name.h"
 
 #include "protocol/unseen.h"
 #include "protocol/utf8.h"
@@ -16,7 +16,7 @@
 
 #define CUT_MARK "…"
 
-_Static_assert(TIMELINE_NAME_BYTES == 64, "a sentence below says 64");
+_Static_assert(IMAGE_NAME_BYTES == 64, "a sentence below says 64");
 
 /* White space of any script. See: The Unicode Standard 15.1, PropList.txt, White_Space. */
 static bool is_space(uint32_t code) {
@@ -25,13 +25,13 @@ static bool is_space(uint32_t code) {
            code == 0x3000;
 }
 
-const char *timeline_text_problem(const char *text, size_t bytes) {
+const char *image_name_text_problem(const char *text, size_t bytes) {
     const unsigned char *at = (const unsigned char *)text;
     uint32_t before = 0;
     size_t n;
     if (bytes == 0)
         return "is empty";
-    if (bytes > TIMELINE_NAME_BYTES)
+    if (bytes > IMAGE_NAME_BYTES)
         return "is longer than 64 bytes";
     if (utf8_valid(at, bytes) < bytes)
         return "is not UTF-8";
@@ -46,8 +46,8 @@ const char *timeline_text_problem(const char *text, size_t bytes) {
     return NULL;
 }
 
-const char *timeline_name_problem(const char *name) {
-    const char *problem = timeline_text_problem(name, strnlen(name, TIMELINE_NAME_BYTES + 1));
+const char *image_name_problem(const char *name) {
+    const char *problem = image_name_text_problem(name, strnlen(name, IMAGE_NAME_BYTES + 1));
     if (problem)
         return problem;
     if (name[strspn(name, "0123456789")] == '\0')
@@ -71,7 +71,7 @@ static const char *shown(const char *at, size_t n, uint32_t before, size_t *ret_
     return visible ? at : *at == '\t' ? " " : "?";
 }
 
-const char *timeline_text_line(const char *text, size_t bytes, char *buf, size_t size) {
+const char *image_name_line(const char *text, size_t bytes, char *buf, size_t size) {
     const char *end = text + bytes, *line_end;
     size_t used = 0, fits = 0, piece_bytes, shown_bytes, decoded_bytes;
     uint32_t before = 0;

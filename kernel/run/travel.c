@@ -1,0 +1,436 @@
+/*
+ * travel.c - see travel.h.
+ *
+ * A node is made when its cell has been committed, after the reply: the report has
+ * its id, the run's, before. The cell that is made ahead is of the image that one
+ * leaves, so it is discarded first. Limits bound what is kept: after each step the oldest go,
+ * and a checkpoint that has to go is said, because somebody relies on it.
+ */
+
+#include "travel.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/log.h"
+#include "kernel/base/sandbox_error.h"
+#include "kernel/files/writeback.h"
+#include "kernel/jupyter/comms.h"
+#include "kernel/jupyter/iopub.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/run/runner.h"
+#include "kernel/timeline/timeline_show.h"
+#include "kernel/timeline/travel_line.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOST_NAMES_BYTES = 256 };
+
+static void drop(void *arg, struct kept_image *image) {
+    struct runner *runner = arg;
+    session_forget(runner->session, image);
+}
+
+void travel_init(struct runner *runner) {
+    timeline_init(&runner->timeline, drop, runner);
+}
+
+void travel_fini(struct runner *runner) {
+    timeline_fini(&runner->timeline);
+}
+
+static struct timeline_state state_of(const struct runner *runner) {
+    return (struct timeline_state){
+        .execution_count = runner->execution_count, .limits = runner->limits, .comms = runner->comms->open};
+}
+
+/* The session's present image; NULL where it can't be kept, and then one can't go back to it. */
+static struct kept_image *keep(struct runner *runner) {
+    struct kept_image *image = NULL;
+    int r = session_keep(runner->session, &image);
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_WARNING, "the state after a cell can't be kept: %s", strerror(-r));
+    return image;
+}
+
+/* The names that an image had which has gone. */
+static void note_lost(const struct timeline_node *node, char *lost) {
+    size_t i;
+    json_t *name;
+    json_array_foreach(node->names, i, name) {
+        const size_t n = strlen(lost);
+        snprintf(lost + n, LOST_NAMES_BYTES - n, "%s%s", n ? ", " : "", json_string_value(name));
+    }
+}
+
+static bool is_over(const struct runner *runner) {
+    const struct timeline *timeline = &runner->timeline;
+    if ((int64_t)timeline->n_images > runner->limits.values[LIMIT_HISTORY])
+        return true;
+    if (timeline->n_images < 2)
+        return false;
+    const uint64_t most = (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
+    if (session_is_watched(runner->session)) { /* measuring takes long, so first what cells have changed is added up */
+        uint64_t changed = 0;
+        for (size_t i = 0; i < timeline->n; i++)
+            changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
+        if (changed <= most)
+            return false;
+    }
+    return session_kept_bytes(runner->session) > most;
+}
+
+/* Holds what is kept to the limits. */
+static void trim(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    lost[0] = '\0';
+    while (is_over(runner)) {
+        const struct timeline_node *gone = timeline_drop_oldest(&runner->timeline);
+        if (!gone)
+            return;
+        note_lost(gone, lost);
+        session_settle(runner->session);
+    }
+}
+
+static void tell_lost(const struct run *run, const char *lost) {
+    char line[LOST_NAMES_BYTES + 160];
+    if (!lost[0])
+        return;
+    const int n = snprintf(line, sizeof line,
+                           "petri: gone for room: the checkpoints %s. %%limits shows history and history_memory, "
+                           "which bound what is kept.\n",
+                           lost);
+    iopub_stream(run->runner->jupyter, NULL, "stderr", line, (size_t)n);
+}
+
+void travel_note(struct runner *runner) {
+    struct timeline *timeline = &runner->timeline;
+    const struct timeline_state state = state_of(runner);
+    if (timeline->current && json_array_size(timeline->current->names) > 0)
+        return; /* what it names is as good */
+    struct kept_image *image = keep(runner);
+    int r = !image              ? -ENOMEM
+            : timeline->current ? timeline_amend(timeline, "", image, &state)
+                                : timeline_begin(timeline, image, &state);
+    if (r < 0)
+        session_forget(runner->session, image);
+}
+
+/* What a silent request and a message of a widget do belongs to the step before it. */
+static bool is_step(const struct run *run) {
+    return run->asked.code && !run->asked.silent;
+}
+
+bool travel_keeps(const struct run *run) {
+    return !run->beside && !run->result.rolled_back && !run->asked.spec.no_commit;
+}
+
+const char *travel_image(const struct run *run) {
+    const struct timeline_node *current = run->runner->timeline.current;
+    if (!travel_keeps(run))
+        return NULL;
+    if (run->result.travelled || !current)
+        return current ? current->id : NULL;
+    return is_step(run) || json_array_size(current->names) > 0 ? run->run_id : current->id;
+}
+
+const char *travel_parent(const struct run *run) {
+    const struct timeline_node *current = run->runner->timeline.current;
+    if (run->beside)
+        return "first";
+    if (run->result.travelled && current)
+        return current->parent_id[0] ? current->parent_id : NULL;
+    return run->result.parent[0] ? run->result.parent : NULL;
+}
+
+/* Adds the run's step; or has its change belong to the step before. */
+static void add_step(struct run *run) {
+    struct runner *runner = run->runner;
+    struct timeline *timeline = &runner->timeline;
+    const struct timeline_state state = state_of(runner);
+    struct kept_image *image = keep(runner);
+    const int64_t wall_us = run->result.ended_us - run->started_us;
+    const struct timeline_cell cell = {
+        .run_id = run->run_id,
+        .execution_count = run->asked.counts ? run->asked.execution_count : 0,
+        .code = json_string_value(run->asked.code),
+        .code_bytes = json_string_length(run->asked.code),
+        .started = run->started,
+        .started_ms = clock_date_ms() - (clock_us() - run->started_us) / CLOCK_MS,
+        .wall_ms = wall_us / CLOCK_MS,
+        .bytes_changed = run->result.bytes_changed,
+        .files_changed = (unsigned)(json_array_size(run->result.artifact_rows) + run->result.artifacts_omitted)};
+    int r = is_step(run) ? timeline_add(timeline, &cell, image, &state)
+                         : timeline_amend(timeline, run->run_id, image, &state);
+    if (r < 0)
+        session_forget(runner->session, image);
+    if (r == 0 && run->asked.spec.checkpoint[0])
+        r = timeline_name(timeline, timeline->current, run->asked.spec.checkpoint);
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
+}
+
+void travel_end(struct run *run) {
+    struct runner *runner = run->runner;
+    char lost[LOST_NAMES_BYTES];
+    struct error error;
+    if (run->beside || !runner->timeline.current)
+        return;
+    struct timeline_node *back = run->result.left[0] ? timeline_find(&runner->timeline, run->result.left) : NULL;
+    if (run->asked.spec.no_commit && run->asked.counts)
+        runner->execution_count--; /* the session is as it was */
+    if (!travel_keeps(run) && back && travel_go(runner, back, &error) < 0)
+        log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
+    if (travel_keeps(run) && run->result.has_image)
+        add_step(run);
+    trim(runner, lost);
+    tell_lost(run, lost);
+}
+
+int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) {
+    struct timeline *timeline = &runner->timeline;
+    struct error cause = {0};
+    if (node == timeline->current)
+        return 0;
+    cell_discard(steal_pointer(runner->ahead));
+    int r = session_restore(runner->session, node->image, &cause);
+    runner->version++;
+    if (r < 0)
+        return error_set_sandbox(ret_error, r, &cause);
+    timeline_go(timeline, node);
+    runner->execution_count = node->state.execution_count;
+    runner->limits = node->state.limits;
+    comms_set(runner->comms, node->state.comms);
+    json_object_clear(runner->known_inputs); /* by names and times, which files have again */
+    return 0;
+}
+
+static const char *tell_limits(const struct runner *runner, char *buf, size_t size) {
+    char count[32], bytes[32];
+    snprintf(buf, size, "history %s, history_memory %s",
+             limits_text(UNIT_COUNT, runner->limits.values[LIMIT_HISTORY], count, sizeof count),
+             limits_text(UNIT_BYTES, runner->limits.values[LIMIT_HISTORY_MEMORY], bytes, sizeof bytes));
+    return buf;
+}
+
+/* node, if its image is there; else NULL with a sentence. */
+static struct timeline_node *check_there(const struct runner *runner, struct timeline_node *node,
+                                         struct error *ret_error) {
+    char limits[96];
+    if (node->image)
+        return node;
+    if (node->execution_count > 0)
+        (void)error_set(ret_error, ESTALE, "the state after [%d] is gone: older ones make room for newer ones (%s)",
+                        node->execution_count, tell_limits(runner, limits, sizeof limits));
+    else
+        (void)error_set(ret_error, ESTALE, "that state is gone: older ones make room for newer ones (%s)",
+                        tell_limits(runner, limits, sizeof limits));
+    return NULL;
+}
+
+struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error) {
+    struct timeline_node *node = timeline_find(&runner->timeline, text);
+    if (node)
+        return check_there(runner, node, ret_error);
+    (void)error_set(ret_error, ENOENT,
+                    "no checkpoint, number of a cell or id of a run is \"%.64s\"; %%timeline lists them", text);
+    return NULL;
+}
+
+static struct timeline_node *find_by(struct runner *runner, const json_t *undo, const json_t *redo,
+                                     struct error *ret_error) {
+    const json_int_t n = json_integer_value(undo ? undo : redo);
+    if (n < 1 || n > TRAVEL_CELLS_MAX) {
+        (void)error_set(ret_error, EINVAL, "\"undo\" and \"redo\" are numbers of cells");
+        return NULL;
+    }
+    struct timeline_node *node =
+        undo ? timeline_before(&runner->timeline, (unsigned)n) : timeline_after(&runner->timeline, (unsigned)n);
+    if (node)
+        return check_there(runner, node, ret_error);
+    (void)error_set(ret_error, ENOENT, "there is nothing to %s", undo ? "undo" : "redo");
+    return NULL;
+}
+
+struct timeline_node *travel_find_asked(struct runner *runner, const json_t *content, struct error *ret_error) {
+    const json_t *to = json_object_get(content, "to"), *undo = json_object_get(content, "undo"),
+                 *redo = json_object_get(content, "redo");
+    char number[32];
+    if (!to && (undo || redo))
+        return find_by(runner, undo, redo, ret_error);
+    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(to));
+    const char *text = json_is_integer(to) ? number : json_string_value(to);
+    if (text && !image_name_text_problem(text, strlen(text)))
+        return travel_find(runner, text, ret_error);
+    (void)error_set(ret_error, EINVAL, "\"to\" is a checkpoint, the number of a cell, the id of a run or \"first\"");
+    return NULL;
+}
+
+static unsigned count_named(const struct timeline *timeline) {
+    unsigned n = 0;
+    for (size_t i = 0; i < timeline->n; i++)
+        n += timeline->node[i]->image && json_array_size(timeline->node[i]->names) > 0;
+    return n;
+}
+
+int travel_name(struct runner *runner, const char *name, struct error *ret_error) {
+    struct timeline *timeline = &runner->timeline;
+    const char *problem = image_name_problem(name);
+    if (problem)
+        return error_set(ret_error, EINVAL, "the name \"%.64s\" %s", name, problem);
+    if (!timeline->current)
+        return error_set(ret_error, EINVAL, "there is no session yet");
+    if (json_array_size(timeline->current->names) == 0 && !timeline_find(timeline, name) &&
+        count_named(timeline) >= runner->limits.values[LIMIT_HISTORY])
+        return error_set(ret_error, EINVAL, "there are as many checkpoints as the limit history allows: %%forget one");
+    return timeline_name(timeline, timeline->current, name) < 0 ? error_set(ret_error, ENOMEM, "there is no memory")
+                                                                : 0;
+}
+
+void travel_start(struct run *run) {
+    struct runner *runner = run->runner;
+    const struct timeline_node *current = runner->timeline.current;
+    const char *from = spec_from(json_object_get(run->request->message.metadata, "petri"));
+    struct error error;
+    if (!run->beside && from && current) {
+        struct timeline_node *node = travel_find(runner, from, &error);
+        if (node)
+            memcpy(run->result.left, current->id, sizeof run->result.left);
+        if (!node)
+            run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
+        else if (travel_go(runner, node, &error) < 0)
+            run_set_outcome(run, OUTCOME_SANDBOX, error.text);
+    }
+    current = runner->timeline.current;
+    if (current)
+        memcpy(run->result.parent, current->id, sizeof run->result.parent);
+}
+
+/* A line for the user, and the reply. */
+static void say(struct run *run, const char *text) {
+    char line[512];
+    const int n = snprintf(line, sizeof line, "%s.\n", text);
+    if (!run->asked.silent)
+        iopub_stream(run->runner->jupyter, run->request->message.header, "stdout", line, (size_t)n);
+}
+
+/* The first letter as that of a sentence. */
+static char *begin_sentence(char *text) {
+    if (text[0] >= 'a' && text[0] <= 'z')
+        text[0] = (char)(text[0] - 'a' + 'A');
+    return text;
+}
+
+static void go(struct run *run, struct timeline_node *node) {
+    struct runner *runner = run->runner;
+    struct timeline_way way;
+    struct error error;
+    char text[TIMELINE_WAY_BYTES + 128], told[TIMELINE_WAY_BYTES];
+    timeline_measure_way(&runner->timeline, node, &way);
+    timeline_tell_way(&runner->timeline, node, told, sizeof told);
+    if (travel_go(runner, node, &error) < 0) {
+        run_set_outcome(run, OUTCOME_SANDBOX, error.text);
+        return;
+    }
+    run->asked.session_limits = runner->limits;
+    snprintf(text, sizeof text, "%s%s", begin_sentence(told),
+             way.files > 0 && runner->writeback->on ? "; what was written to the folder on the disk stays there" : "");
+    say(run, text);
+}
+
+static void go_by(struct run *run, struct timeline_node *node, const char *where_not) {
+    struct error error;
+    if (!node)
+        run_set_outcome(run, OUTCOME_UNKNOWN, where_not);
+    else if (!check_there(run->runner, node, &error))
+        run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
+    else
+        go(run, node);
+}
+
+static void do_undo(struct run *run, const struct travel_line *line) {
+    go_by(run, timeline_before(&run->runner->timeline, line->n),
+          "there is nothing to undo: this is the session's beginning");
+}
+
+static void do_redo(struct run *run, const struct travel_line *line) {
+    go_by(run, timeline_after(&run->runner->timeline, line->n),
+          "there is nothing to redo: no cell after this one was undone");
+}
+
+static void do_restore(struct run *run, const struct travel_line *line) {
+    struct error error;
+    struct timeline_node *node = travel_find(run->runner, line->argument[0], &error);
+    if (node)
+        go(run, node);
+    else
+        run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
+}
+
+static void do_checkpoint(struct run *run, const struct travel_line *line) {
+    const struct timeline_node *current = run->runner->timeline.current;
+    struct error error;
+    char text[IMAGE_NAME_BYTES + 64];
+    if (travel_name(run->runner, line->argument[0], &error) < 0) {
+        run_set_outcome(run, OUTCOME_REFUSED, error.text);
+        return;
+    }
+    if (current->execution_count > 0)
+        snprintf(text, sizeof text, "%s is the state after [%d]", line->argument[0], current->execution_count);
+    else
+        snprintf(text, sizeof text, "%s is the present state", line->argument[0]);
+    say(run, text);
+}
+
+static void do_forget(struct run *run, const struct travel_line *line) {
+    char text[IMAGE_NAME_BYTES + 96];
+    if (timeline_unname(&run->runner->timeline, line->argument[0]) < 0) {
+        snprintf(text, sizeof text, "no checkpoint is called \"%s\"; %%timeline lists them", line->argument[0]);
+        run_set_outcome(run, OUTCOME_UNKNOWN, text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s is no name any more; what it named goes when there is no room for it",
+             line->argument[0]);
+    say(run, text);
+}
+
+static void do_timeline(struct run *run, const struct travel_line *line) {
+    json_t *data = timeline_show(&run->runner->timeline, clock_date_ms());
+    (void)line;
+    if (data && !run->asked.silent)
+        iopub_publish(run->runner->jupyter, run->request->message.header, "display_data",
+                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+    else
+        json_decref(data);
+}
+
+typedef void travel_handler(struct run *run, const struct travel_line *line);
+static travel_handler *const handlers[TRAVEL_N] = {
+    [TRAVEL_UNDO] = do_undo,       [TRAVEL_REDO] = do_redo,         [TRAVEL_CHECKPOINT] = do_checkpoint,
+    [TRAVEL_RESTORE] = do_restore, [TRAVEL_TIMELINE] = do_timeline, [TRAVEL_FORGET] = do_forget,
+};
+
+bool travel_is_line(const json_t *code) {
+    struct travel_line line;
+    struct error error;
+    return json_is_string(code) &&
+           (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0 ||
+            handlers[line.travel]);
+}
+
+void travel_line(struct run *run, const json_t *code) {
+    struct runner *runner = run->runner;
+    struct travel_line line;
+    struct error error;
+    run->result.travelled = true;
+    if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
+        run_set_outcome(run, OUTCOME_REFUSED, error.text);
+    else if (run->beside)
+        run_set_outcome(run, OUTCOME_REFUSED, "a fresh run does not change the session, so it can't go back in it");
+    else if (!runner->timeline.current)
+        run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
+    else
+        handlers[line.travel](run, &line);
+    if (run->result.outcome == OUTCOME_OK)
+        run->result.reply = json_pack("{s:s}", "status", "ok");
+}

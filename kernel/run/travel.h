@@ -1,0 +1,65 @@
+/*
+ * travel.h - going back to images of earlier cells, and naming them.
+ *
+ * The runner's timeline has a node for each step of the session: what a committed cell has
+ * left. Steps are the execute_requests that a user sees; what a silent request, a
+ * widget's message or the preload has changed belongs to the step that it comes after.
+ * All of it is the kernel process's own: no code of the session takes part.
+ *
+ * See: docs/time-travel.md.
+ */
+#ifndef PETRI_TRAVEL_H
+#define PETRI_TRAVEL_H
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "kernel/run/run.h"
+
+struct runner;
+struct timeline_node;
+
+void travel_init(struct runner *runner);
+
+/* Forgets all images; before the session ends. */
+void travel_fini(struct runner *runner);
+
+/* The session has an image that no run has left: its first one, or what the preload has changed. */
+void travel_note(struct runner *runner);
+
+/* Before an execute_request is counted: goes to the image that it names in "from". Sets an outcome where there is none.
+ */
+void travel_start(struct run *run);
+
+/* Whether a cell consists of a line such as "%undo", right or wrong. code: a string, or anything else, or NULL. */
+bool travel_is_line(const json_t *code);
+
+/* Does what the line says: the run has a reply then, or an outcome. */
+void travel_line(struct run *run, const json_t *code);
+
+/* Whether a run that ends well leaves its image to the session. */
+bool travel_keeps(const struct run *run);
+
+/* The run's cell has been committed, or there is none any more: adds its step; or goes back to where the run started.
+ */
+void travel_end(struct run *run);
+
+/* What the report says: the id of the image that the run leaves, NULL for none, and of the one that it was made of. */
+const char *travel_image(const struct run *run);
+const char *travel_parent(const struct run *run);
+
+/*
+ * Goes to a node, for which the session's own run must not have a cell. 0; or -errno with a sentence without a full
+ * stop in ret_error.
+ */
+int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) MUST_CHECK;
+
+/* Finds what a text means, a node whose image is there. NULL with such a sentence. */
+struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error);
+
+/* The same for what a petri_restore_request names: {"to": a text or a number}, {"undo": n} or {"redo": n}. */
+struct timeline_node *travel_find_asked(struct runner *runner, const json_t *content, struct error *ret_error);
+
+/* Gives the present image a name. 0, or -EINVAL with such a sentence. */
+int travel_name(struct runner *runner, const char *name, struct error *ret_error) MUST_CHECK;
+
+#endif

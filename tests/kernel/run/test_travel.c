@@ -1,0 +1,330 @@
+/* Going back and forth between images, with a client and a worker played by the test. */
+#include "tests/kernel/cells.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A whole cell that ends well: the id of its run. */
+static void run_cell(const char *code, char run_id[37]) {
+    struct message reply;
+    char id[37];
+    begin_cell(code, id);
+    harness_done(&h, "ok");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "status", "ok");
+    const json_t *report = report_of(&reply);
+    assert_true(json_is_true(json_object_get(report, "committed")));
+    expect_text(report, "image", json_string_value(json_object_get(report, "run_id")));
+    (void)strcpy(run_id, json_string_value(json_object_get(report, "run_id")));
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+}
+
+/* A line of the kernel's own: what was published for it. The caller's. */
+static char *travel(const char *line, const char *status, const char *image) {
+    struct message reply;
+    char id[37];
+    harness_execute(&h, line, id);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "status", status);
+    if (image)
+        expect_text(report_of(&reply), "image", image);
+    assert_true(json_is_false(json_object_get(report_of(&reply), "committed")));
+    message_fini(&reply);
+    return harness_heard(&h, id);
+}
+
+static void expect_travel(const char *line, const char *image, const char *said) {
+    char *heard = travel(line, "ok", image);
+    char expected[256];
+    (void)snprintf(expected, sizeof expected, "busy execute_input stream:stdout:%s.\n idle", said);
+    assert_string_equal(heard, expected);
+    free(heard);
+}
+
+static void expect_refusal(const char *line, const char *ename, const char *why) {
+    struct message reply;
+    char id[37];
+    harness_execute(&h, line, id);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "ename", ename);
+    assert_non_null(strstr(json_string_value(json_object_get(reply.content, "evalue")), why));
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+}
+
+/* The number that the next cell gets. */
+static void expect_next_number(int number) {
+    char id[37];
+    harness_execute(&h, "next", id);
+    json_t *request = harness_next_cell(&h);
+    assert_int_equal(json_integer_value(json_object_get(request, "execution_count")), number);
+    json_decref(request);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+    free(harness_heard(&h, id));
+}
+
+static void test_undo_goes_back_and_redo_on(void **state) {
+    char one[37], two[37], three[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    run_cell("3", three);
+    expect_travel("%undo", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%undo 2", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+    expect_travel("%redo 3", three, "On to [3]: 3 cells");
+    expect_travel("%restore 2", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
+    expect_next_number(3);
+    expect_refusal("%redo", "UnknownImage", "nothing to redo");
+}
+
+static void test_undo_at_the_beginning_is_refused(void **state) {
+    (void)state;
+    expect_refusal("%undo", "UnknownImage", "nothing to undo");
+    expect_refusal("%undo x", "CellRefused", "%undo takes a number");
+    expect_next_number(1);
+}
+
+static void test_checkpoint_is_found_and_forgotten(void **state) {
+    char one[37], two[37];
+    (void)state;
+    run_cell("1", one);
+    expect_travel("%checkpoint base", one, "base is the state after [1]");
+    run_cell("2", two);
+    expect_travel("%restore base", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%restore 2", two, "On to [2]: 1 cell");
+    expect_travel("%forget base", two, "base is no name any more; what it named goes when there is no room for it");
+    expect_refusal("%restore base", "UnknownImage", "\"base\"");
+    expect_refusal("%forget base", "UnknownImage", "\"base\"");
+}
+
+static void test_line_beside_code_is_code(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("x = 1\n%undo", id);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+/* A request with metadata.petri. */
+static void begin_with(const char *code, json_t *petri, char id[37]) {
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", code),
+                      json_pack("{s:o}", "petri", petri), id);
+}
+
+static void expect_report(const char *outcome, const char *parent, bool committed) {
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *report = report_of(&reply);
+    expect_text(report, "outcome", outcome);
+    expect_text(report, "parent", parent);
+    assert_int_equal(json_is_true(json_object_get(report, "committed")), committed);
+    message_fini(&reply);
+}
+
+static void test_from_begins_a_branch(void **state) {
+    char one[37], two[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    begin_with("3", json_pack("{s:s, s:s}", "from", one, "checkpoint", "branch"), id);
+    json_t *request = harness_next_cell(&h);
+    assert_int_equal(json_integer_value(json_object_get(request, "execution_count")), 2);
+    json_decref(request);
+    harness_done(&h, "ok");
+    expect_report("ok", one, true);
+    free(harness_heard(&h, id));
+    expect_next_number(3);
+    expect_travel("%restore branch", NULL, "Back before [3]: 1 cell, 1.0 MiB of memory");
+}
+
+static void test_run_without_commit_leaves_the_session_as_it_was(void **state) {
+    char one[37], two[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    begin_with("3", json_pack("{s:s, s:b}", "from", one, "commit", 0), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_report("ok", one, false);
+    free(harness_heard(&h, id));
+    begin_with("4", json_pack("{s:b}", "commit", 0), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_report("ok", two, false);
+    free(harness_heard(&h, id));
+    expect_next_number(3);
+}
+
+static void test_run_from_an_image_that_fails_goes_back(void **state) {
+    static const struct cell_end killed = {.signaled = true, .signal = 9};
+    char one[37], two[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    begin_with("3", json_pack("{s:s}", "from", "first"), id);
+    json_decref(harness_next_cell(&h));
+    fake_cell_dies(h.session, &killed);
+    expect_report("crash", "first", false);
+    free(harness_heard(&h, id));
+    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+}
+
+static void test_from_an_unknown_image_is_refused(void **state) {
+    struct message reply;
+    char id[37];
+    (void)state;
+    begin_with("1", json_pack("{s:s}", "from", "nowhere"), id);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "ename", "UnknownImage");
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+    begin_with("1", json_pack("{s:b, s:s}", "fresh", 1, "from", "first"), id);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "ename", "CellRefused");
+    message_fini(&reply);
+}
+
+static void test_silent_request_belongs_to_the_step_before_it(void **state) {
+    char one[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "look()", "silent", 1), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(report_of(&reply), "image", one);
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+    expect_travel("%undo", "first", "Back at the beginning: 1 cell, 1.0 MiB of memory");
+}
+
+static void few_states(struct kernel *kernel) {
+    kernel->runner.limits.values[LIMIT_HISTORY] = 2;
+}
+
+static int start_few(void **state) {
+    (void)state;
+    harness_start_warm(&h, few_states);
+    return 0;
+}
+
+static void test_what_makes_room_says_that_it_is_gone(void **state) {
+    char one[37], two[37], three[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    run_cell("3", three);
+    expect_refusal("%restore 1", "UnknownImage", "the state after [1] is gone");
+    expect_refusal("%restore first", "UnknownImage", "gone");
+    expect_travel("%restore 2", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
+}
+
+/* A request on control: its reply's content, the caller's. */
+static json_t *ask(const char *msg_type, const char *reply_type, json_t *content) {
+    char id[37];
+    harness_send(&h, CHANNEL_CONTROL, msg_type, content, id);
+    json_t *reply = harness_reply(&h, CHANNEL_CONTROL, reply_type, id);
+    free(harness_heard(&h, id));
+    return reply;
+}
+
+static void test_control_lists_names_restores_and_forgets(void **state) {
+    char one[37], two[37];
+    (void)state;
+    run_cell("first line\nsecond", one);
+    run_cell("2", two);
+    json_t *reply = ask("petri_checkpoint_request", "petri_checkpoint_reply", json_pack("{s:s}", "name", "second"));
+    expect_text(reply, "image", two);
+    json_decref(reply);
+    reply = ask("petri_restore_request", "petri_restore_reply", json_pack("{s:i}", "to", 1));
+    expect_text(reply, "image", one);
+    assert_int_equal(json_integer_value(json_object_get(reply, "execution_count")), 1);
+    json_decref(reply);
+    reply = ask("petri_timeline_request", "petri_timeline_reply", json_object());
+    const json_t *images = json_object_get(reply, "images"), *node = json_array_get(images, 1);
+    assert_int_equal(json_array_size(images), 3);
+    expect_text(reply, "current", one);
+    expect_text(node, "code_first_line", "first line");
+    expect_text(node, "parent", "first");
+    expect_text(json_array_get(images, 2), "parent", one);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(images, 2), "names")), 1);
+    json_decref(reply);
+    reply = ask("petri_restore_request", "petri_restore_reply", json_pack("{s:i}", "redo", 1));
+    expect_text(reply, "image", two);
+    json_decref(reply);
+    reply = ask("petri_forget_request", "petri_forget_reply", json_pack("{s:s}", "name", "second"));
+    expect_text(reply, "status", "ok");
+    json_decref(reply);
+}
+
+static void test_control_with_unknown_names_is_an_error(void **state) {
+    static const struct {
+        const char *type, *reply;
+        const char *content;
+        const char *ename;
+    } rows[] = {
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"nowhere\"}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": 7}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": [1]}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": 1}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": -1}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"redo\": \"x\"}", "UnknownImage"},
+        {"petri_forget_request", "petri_forget_reply", "{\"name\": \"nowhere\"}", "UnknownImage"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"7\"}", "BadName"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"two words\"}", "BadName"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{}", "BadName"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_t *reply = ask(rows[i].type, rows[i].reply, json_loads(rows[i].content, 0, NULL));
+        expect_text(reply, "status", "error");
+        expect_text(reply, "ename", rows[i].ename);
+        json_decref(reply);
+    }
+}
+
+/* The cell that runs is committed first: it is a branch then. */
+static void test_restoration_waits_for_the_running_cell(void **state) {
+    char one[37], id[37], restore_id[37];
+    (void)state;
+    run_cell("1", one);
+    begin_cell("2", id);
+    harness_send(&h, CHANNEL_CONTROL, "petri_restore_request", json_pack("{s:s}", "to", "first"), restore_id);
+    json_t *reply = ask("petri_timeline_request", "petri_timeline_reply", json_object());
+    expect_text(reply, "current", one);
+    json_decref(reply);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+    reply = harness_reply(&h, CHANNEL_CONTROL, "petri_restore_reply", restore_id);
+    expect_text(reply, "image", "first");
+    json_decref(reply);
+    free(harness_heard(&h, restore_id));
+    expect_travel("%restore 2", NULL, "On to [2]: 2 cells");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WARM(test_undo_goes_back_and_redo_on),
+        WARM(test_undo_at_the_beginning_is_refused),
+        WARM(test_checkpoint_is_found_and_forgotten),
+        WARM(test_line_beside_code_is_code),
+        WARM(test_from_begins_a_branch),
+        WARM(test_run_without_commit_leaves_the_session_as_it_was),
+        WARM(test_run_from_an_image_that_fails_goes_back),
+        WARM(test_from_an_unknown_image_is_refused),
+        WARM(test_silent_request_belongs_to_the_step_before_it),
+        cmocka_unit_test_setup_teardown(test_what_makes_room_says_that_it_is_gone, start_few, cells_stop),
+        WARM(test_control_lists_names_restores_and_forgets),
+        WARM(test_control_with_unknown_names_is_an_error),
+        WARM(test_restoration_waits_for_the_running_cell),
+    };
+    return cmocka_run_group_tests_name("travel", tests, NULL, NULL);
+}
