@@ -64,9 +64,10 @@ void snapshot_forget(struct snapshot_version *version);
 const char *snapshot_version_name(const struct snapshot_version *version);
 
 /*
- * Makes the kept files those of a version, in some renames; snapshot_restore() is to follow, which makes the live ones
- * equal to them. Nothing may have been written since the last commit or restoring. 0; -ESTALE where the version is lost,
- * for want of memory; or -errno. After any other failure than these two the snapshot must not be used any more.
+ * Makes the kept files those of a version, in some renames; snapshot_begin() and snapshot_restore() are to follow,
+ * which makes the live ones equal to them. Nothing may have been written since the last commit or restoring. 0; -ESTALE
+ * where the version is lost, for want of memory; or -errno. After any other failure than these two the snapshot must
+ * not be used any more.
  */
 int snapshot_switch(struct snapshot_version *version);
 

@@ -196,6 +196,5 @@ int snapshot_switch(struct snapshot_version *version) {
     version->name[0] = 0;
     version->n = 0;
     snapshot->present = version;
-    snapshot_begin(snapshot); /* nothing has been written since the last look */
     return 0;
 }

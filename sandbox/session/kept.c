@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool kept_has(const struct session *session, const struct image *image) {
     const struct kept_image *kept = session->kept;
@@ -43,8 +42,6 @@ int session_keep(struct session *session, struct kept_image **ret_kept) {
         return r;
     }
     kept->image = image_ref(session->current);
-    if (!session->kept)
-        kept_measure_base(session);
     kept->next = session->kept;
     session->kept = kept;
     *ret_kept = kept;
@@ -98,30 +95,4 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
     session_set_current(session, image_ref(kept->image));
     r = kept->image->broken;
     return r ? step_failed(ret_error, STEP_IMAGE, -r, "its files without a name") : 0;
-}
-
-/* Whether an image may have a live file by a descriptor or a mapping that tells no number of a live file: one of a file
- * without a name. */
-static bool has_unnamed(const struct image *image) {
-    for (size_t i = 0; i < image->shared.n; i++)
-        if (!image->shared.piece[i].is_memory)
-            return true;
-    return image->descriptors.of_kind[DESCRIPTOR_UNNAMED] > 0;
-}
-
-int kept_guard(const struct cell *cell, struct snapshot *snapshot, ino_t *live, size_t n) {
-    const struct session *session = cell->session;
-    size_t n_all = n;
-    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
-        n_all += kept->n_held;
-    if (n_all == n)
-        return snapshot_guard(snapshot, live, n);
-    auto_free ino_t *all = calloc(n_all, sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    ino_t *end = mempcpy(all, live, n * sizeof *all);
-    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
-        end = mempcpy(end, kept->held, kept->n_held * sizeof *all);
-    int r = snapshot_guard(snapshot, all, n_all);
-    return r || has_unnamed(cell->result) ? r : snapshot_empty_guards(snapshot, live, n);
 }

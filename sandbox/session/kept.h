@@ -31,11 +31,7 @@ bool kept_has(const struct session *session, const struct image *image);
 /* Whether a process is the keeper of a kept image. */
 bool kept_has_keeper(const struct session *session, pid_t pid);
 
-/* snapshot_guard() for a cell that is committed: of n files that its result has open or mapped, to which those of the
- * kept images are added. The contents of files that only these have is given up, for a copy is kept. 0 or -errno. */
-int kept_guard(const struct cell *cell, struct snapshot *snapshot, ino_t *live, size_t n);
-
-/* To be called before the first image is kept: session_kept_bytes() begins at 0. */
+/* To be called when there is the first image, and no other: session_kept_bytes() begins at 0. */
 void kept_measure_base(struct session *session);
 
 /* Forgets all. */

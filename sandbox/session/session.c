@@ -259,13 +259,6 @@ bool session_settle(struct session *session) {
     return more || session->killed.n > 0 || session->killed_ephemeral.n > 0;
 }
 
-void session_set_current(struct session *session, struct image *image) {
-    pid_t killed;
-    image_unref(session->current, &killed);
-    killed_add(&session->killed, killed);
-    session->current = image;
-}
-
 /* The first keeper gives up, in the cage, what it has; all later ones are its copies. */
 static int settle_keeper(const struct inject_task *keeper, int init_fd) {
     int r = helper_do(keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
@@ -420,5 +413,7 @@ int session_capture(struct session *session, struct error *ret_error) {
     close_fd(&session->control_fd);
     if (r == 0)
         r = session_files_begin(session);
+    if (r == 0)
+        kept_measure_base(session);
     return r < 0 && ret_error->step == STEP_NONE ? step_failed(ret_error, STEP_LAYER, -r, "committing") : r;
 }

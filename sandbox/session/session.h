@@ -31,7 +31,7 @@ struct session {
     struct image *first;          /* image 0 */
     struct image *current;        /* the last committed one, or the one that was restored since */
     struct kept_image *kept;      /* kept.h */
-    uint64_t kept_base_bytes;     /* what their control group had when the first of them was kept, beside its image */
+    uint64_t kept_base_bytes;     /* what the control group had beside the first image when that was the only one */
     struct huge_pages huge;       /* of its memory */
     struct session_files files;
     uint64_t next_layer;
@@ -56,6 +56,11 @@ struct session {
 int session_hide_added(struct session *session);
 
 /* Replaces the current image by image (a reference is stolen). */
-void session_set_current(struct session *session, struct image *image);
+static inline void session_set_current(struct session *session, struct image *image) {
+    pid_t killed;
+    image_unref(session->current, &killed);
+    killed_add(&session->killed, killed);
+    session->current = image;
+}
 
 #endif

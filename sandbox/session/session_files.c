@@ -187,6 +187,34 @@ int session_files_find_held(const struct session *session, const struct image *i
     return 0;
 }
 
+/* Whether an image may have a live file by a descriptor or a mapping that tells no number of a live file: one of a file
+ * without a name. */
+static bool has_unnamed(const struct image *image) {
+    for (size_t i = 0; i < image->shared.n; i++)
+        if (!image->shared.piece[i].is_memory)
+            return true;
+    return image->descriptors.of_kind[DESCRIPTOR_UNNAMED] > 0;
+}
+
+/* snapshot_guard() for a cell that is committed: of n files that its result has open or mapped, and those of the kept
+ * images. The contents of files that only these have is given up, for a copy is kept. */
+static int guard_all(const struct cell *cell, struct snapshot *snapshot, ino_t *live, size_t n) {
+    const struct session *session = cell->session;
+    size_t n_all = n;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        n_all += kept->n_held;
+    if (n_all == n)
+        return snapshot_guard(snapshot, live, n);
+    auto_free ino_t *all = calloc(n_all, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    ino_t *end = mempcpy(all, live, n * sizeof *all);
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        end = mempcpy(end, kept->held, kept->n_held * sizeof *all);
+    int r = snapshot_guard(snapshot, all, n_all);
+    return r || has_unnamed(cell->result) ? r : snapshot_empty_guards(snapshot, live, n);
+}
+
 /* Of the files that an image has open or mapped, the new one and those that are kept, those which a cell might unlink,
  * and which must be the same ones after all when one goes back to it. */
 static int guard(struct snapshot *snapshot, void *arg) {
@@ -197,7 +225,7 @@ static int guard(struct snapshot *snapshot, void *arg) {
     if (r)
         return r;
     auto_free ino_t *numbers = found;
-    return kept_guard(cell, snapshot, numbers, n);
+    return guard_all(cell, snapshot, numbers, n);
 }
 
 /*
@@ -429,6 +457,7 @@ int session_files_go(struct session *session, struct snapshot_version *version) 
         r = snapshot_switch(version);
     if (r)
         return r;
+    snapshot_begin(session->files.snapshot); /* nothing has been written since the last look */
     const int listed = list_names(session, &names);
     if (listed)
         names.failed = listed;

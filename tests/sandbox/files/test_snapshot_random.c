@@ -326,6 +326,7 @@ static void go_to_version(struct snapshot *snapshot, const struct snapshot_folde
     note("go to version %u\n", i);
     struct tree *guarded = new_tree(f->guards);
     CHECK_EQUAL(snapshot_switch(versions[i].version), 0);
+    snapshot_begin(snapshot);
     CHECK_EQUAL(snapshot_restore(snapshot), 0);
     struct tree *is = new_tree(f->live), *kept = new_tree(f->kept);
     check_same("the version's copy", kept, versions[i].tree);
