@@ -92,3 +92,10 @@ def test_variable_is_set_told_to_the_kernel_and_not_shown(worker, line):
 def test_variable_that_can_not_be_set_is_refused_without_its_text(worker, line):
     reply = worker.execute(line).reply
     assert reply["ename"] == "UsageError" and "secret" not in reply["evalue"]
+
+
+@pytest.mark.parametrize("name", ["undo", "redo", "checkpoint", "restore", "timeline", "forget"])
+def test_lines_of_the_kernel_are_described_and_refused_beside_code(worker, name):
+    assert f"%{name}" in worker.execute(f"print(get_ipython().find_magic('{name}').__doc__)").stdout
+    reply = worker.execute(f"x = 1\n%{name}").reply
+    assert reply["ename"] == "UsageError" and "only line" in reply["evalue"]

@@ -19,6 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell, InteractiveShellABC
 from traitlets import Any, Instance, Type, default
 from traitlets.config import Config
 
+from petri_worker import travel
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
 from petri_worker.errors import cut_own_frames, describe
 from petri_worker.hints import hint
@@ -127,6 +128,7 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_magics(self):
         super().init_magics()
         self.register_magics(KernelMagics)
+        travel.register(self)
 
     def _tee(self, channel):
         """Nothing: IPython would keep a copy of all that a cell prints."""
