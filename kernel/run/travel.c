@@ -97,8 +97,8 @@ static void tell_lost(const struct run *run, const char *lost) {
     if (!lost[0])
         return;
     const int n = snprintf(line, sizeof line,
-                           "petri: gone for room: the checkpoints %s. %%limits shows history and history_memory, "
-                           "which bound what is kept.\n",
+                           "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
+                           "history_memory bound what is kept.\n",
                            lost);
     iopub_stream(run->runner->jupyter, NULL, "stderr", line, (size_t)n);
 }
