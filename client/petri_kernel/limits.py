@@ -38,6 +38,8 @@ _UNITS: dict[str, str] = {
     "artifact": "bytes",
     "artifacts": "bytes",
     "code": "bytes",
+    "history": "count",
+    "history_memory": "bytes",
     "runs": "count",
     "budget": "ms",
     "task_artifacts": "bytes",
@@ -128,6 +130,7 @@ class Limits:
     output_bytes: stdout and stderr together. display_bytes: one rich output. displays: their number.
     artifact_bytes: one file copied out. artifacts_bytes: all of a run.
     code_bytes: source.
+    history: states that the session can go back to. history_memory_bytes: what these hold beside the present one.
     runs, budget_ms, task_artifacts_bytes: of a task's runs together.
     """
 
@@ -145,6 +148,8 @@ class Limits:
     artifact_bytes: int | None = None
     artifacts_bytes: int | None = None
     code_bytes: int | None = None
+    history: int | None = None
+    history_memory_bytes: int | None = None
     runs: int | None = None
     budget_ms: int | None = None
     task_artifacts_bytes: int | None = None

@@ -193,6 +193,8 @@ LIMITS = {
     "display": ("`display`, one rich output", "a text in its place"),
     "artifact": ("`artifact`, one file copied out", "not copied, and named"),
     "artifacts": ("`artifacts`, all of a cell's", "not copied, and named"),
+    "history": ("`history`: states that `%undo` can go back to", "the oldest one without a name is forgotten"),
+    "history_memory": ("`history_memory`: what these hold that the present one doesn't", "the same"),
 }
 # What is this machine's, by profile and limit.
 OF_THE_MACHINE = {
@@ -200,6 +202,7 @@ OF_THE_MACHINE = {
     ("notebook", "memory"): "½ of the machine, ¾ of it",
     ("notebook", "disk"): "¼ of that, 8 GiB",
     ("notebook", "cpus"): "2, all",
+    ("notebook", "history_memory"): "2 GiB, ½ of the machine",
     ("strict", "cpus"): "1, 2",
 }
 
