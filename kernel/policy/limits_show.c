@@ -21,7 +21,7 @@ enum column { NAME, IN_FORCE, CEILING, CELL, SESSION, COLUMN_N };
 static const struct {
     const char *title;
     int width; /* of the text */
-} columns[COLUMN_N] = {{"limit", -14}, {"in force", -11}, {"ceiling", -11}, {"last cell", -11}, {"session", -11}};
+} columns[COLUMN_N] = {{"limit", -15}, {"in force", -11}, {"ceiling", -11}, {"last cell", -11}, {"session", -11}};
 
 /* The texts of one row. */
 struct row {
