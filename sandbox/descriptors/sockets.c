@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/system.h"
+#include "sandbox/inject/helper.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -28,6 +29,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 enum { USUAL_BACKLOG = 128, MESSAGE_BYTES = 1 << 20, SURE_BYTES = 65536 };
@@ -87,6 +89,30 @@ int sockets_put_back(const struct descriptor *descriptor, int fd) {
     else
         sockets_set_options(fd, state);
     return 0;
+}
+
+/* Closes each number of an open file. */
+static int close_all(struct descriptors *list, size_t first, const struct inject_task *keeper) {
+    int r = 0;
+    for (size_t i = first; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next) {
+        r = helper_do(keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)list->at[i].fd}});
+        list->at[i].shared = false;
+    }
+    return r;
+}
+
+int sockets_leave(struct descriptors *list, const struct inject_task *keeper) {
+    int r = 0;
+    for (size_t i = 0; list->of_kind[DESCRIPTOR_SOCKET] > 0 && r == 0 && i < list->n; i++) {
+        struct socket_state *state = list->at[i].kind == DESCRIPTOR_SOCKET ? list->at[i].state : NULL;
+        if (!state || state->role != SOCKET_CONNECTED || !list->at[i].shared)
+            continue;
+        r = close_all(list, i, keeper);
+        state->role = SOCKET_PLAIN;
+        state->at_end = true;
+        state->name_bytes = 0;
+    }
+    return r;
 }
 
 /* An internet socket that is bound to nothing has the name 0.0.0.0 with port 0; a Unix one has a family and no path. */

@@ -64,6 +64,12 @@ void sockets_fini(struct descriptor *descriptor);
  */
 int sockets_put_back(const struct descriptor *descriptor, int fd);
 
+/*
+ * An image is kept that the session leaves: its keeper closes the connections that cells share with it, or none would
+ * ever hang up. Where the session comes back to it they have. list and keeper: of the image. 0 or -errno.
+ */
+int sockets_leave(struct descriptors *list, const struct inject_task *keeper) MUST_CHECK;
+
 /* Whether a new pair takes what was recorded: tried on one of our own. 0, -ENOBUFS where it doesn't, or -errno. */
 int sockets_try(const struct socket_state *state) MUST_CHECK;
 

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/step.h"
+#include "sandbox/descriptors/sockets.h"
 #include "sandbox/session/cell.h"
 
 #include <errno.h>
@@ -16,6 +17,13 @@ bool kept_has(const struct session *session, const struct image *image) {
     while (kept && kept->image != image)
         kept = kept->next;
     return kept;
+}
+
+void kept_leave(const struct session *session, struct image *image) {
+    const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
+    int r = kept_has(session, image) ? sockets_leave(&image->descriptors, &keeper) : 0;
+    if (r && image->broken == 0)
+        image->broken = r;
 }
 
 bool kept_has_keeper(const struct session *session, pid_t pid) {
@@ -91,6 +99,7 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
         break_session(session, r);
     if (r)
         return step_failed(ret_error, STEP_LAYER, -r, "its files");
+    kept_leave(session, left);
     image_put_back_shared(kept->image);
     session_set_current(session, image_ref(kept->image));
     r = kept->image->broken;

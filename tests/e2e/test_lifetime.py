@@ -14,6 +14,7 @@ from processes import family, footprint, open_family, private_bytes, wait_for_en
 
 CELLS = 1000
 WARM_UP = 1000  # until SQLite has as much of the records in memory as it ever keeps, 2 MB: a run is more than 2 kB
+HISTORY = 50  # states that are kept: from then on one goes for each that comes
 STEADY = 5  # readings: one that was sent SIGKILL may live to see the second
 
 PR_SET_THP_DISABLE = 41
@@ -181,7 +182,8 @@ def no_huge_pages():
 
 def run_cells(kernel, cells):
     """Runs cells, after which there is no process, descriptor, namespace, mount or cgroup that wasn't before."""
-    kernel.value("n = 0")
+    for _ in range(HISTORY):
+        kernel.value("n = 0")
     before = steady(kernel)
     for _ in range(cells):
         kernel.value("n += 1")

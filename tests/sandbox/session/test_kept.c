@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -142,6 +143,23 @@ static void file_that_only_a_kept_image_has_takes_no_room(struct live *live) {
     go(live, open);
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld %d 0", fd, BYTES - 3), BYTES - 3);
     CHECK_TEXT(live_do(live, "read %ld", fd), "end");
+}
+
+/* A kept image has neither side of it any more: the side that stays open is told. */
+static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
+    int fds[2];
+    struct cell *cell = live_start(live);
+    live_make_connection(live, cell, fds);
+    CHECK_TEXT(live_ask(cell, "call %d %d \"abc 3", SYS_write, fds[0]), "3");
+    CHECK_EQUAL(live_commit(cell), 0);
+    struct kept_image *connected = keep(live);
+    CHECK_TEXT(live_do(live, "call %d %d \"def 3", SYS_write, fds[0]), "3");
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", fds[0]), 0);
+    CHECK_TEXT(live_do(live, "read %d", fds[1]), "abcdef"); /* to its end, without waiting */
+    go(live, connected);
+    CHECK_TEXT(live_do(live, "read %d", fds[1]), "");
+    CHECK_TEXT(live_do(live, "call %d %d \"abc 3 %d", SYS_sendto, fds[0], MSG_NOSIGNAL), "-32");
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", fds[0]), 0);
 }
 
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
@@ -379,6 +397,7 @@ int main(void) {
         LIVE_CASE(thread_goes_on_from_where_it_was),
         LIVE_CASE(mapped_file_is_the_same_file_again),
         LIVE_CASE(file_that_only_a_kept_image_has_takes_no_room),
+        LIVE_CASE(connection_that_a_later_cell_closes_has_hung_up),
         LIVE_CASE(kept_bytes_are_what_later_cells_have_changed),
         LIVE_CASE(thousand_restorations_leave_nothing),
         LIVE_CASE(random_walk_is_as_its_model),
