@@ -18,15 +18,16 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from queue import Empty
-from typing import Any, Literal, Union
+from typing import Any, Union
 
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
 import petri_kernel
+from petri_kernel.control import ControlRequest
 from petri_kernel.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
-from petri_kernel.router import Router
+from petri_kernel.router import Channel, Router
 
 PROFILES = ("notebook", "strict")
 
@@ -151,7 +152,6 @@ class Kernel:
             self._argv += ["--config", str(self._own / "config.json")]
         self._manager: AsyncKernelManager | None = None
         self._client: AsyncKernelClient | None = None
-        self._control_turn = asyncio.Lock()
         self.router = Router(self.receive)
 
     async def start(self) -> None:
@@ -238,7 +238,15 @@ class Kernel:
         self.client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 
-    async def receive(self, channel: Literal["shell", "iopub", "control"]) -> dict[str, Any] | None:
+    def ask(self, msg_type: str, content: dict[str, Any], metadata: dict[str, Any] | None = None) -> ControlRequest:
+        """Sends a request on the control channel. Several may be on their way."""
+        message = self.client.session.msg(msg_type, content, metadata=metadata or {})
+        self.client.control_channel.send(message)
+        asked = ControlRequest(msg_type)
+        self.router.add(str(message["header"]["msg_id"]), asked)
+        return asked
+
+    async def receive(self, channel: Channel) -> dict[str, Any] | None:
         """The next message of a channel, or None where there is none for POLL_S. Raises SessionError, KernelDied."""
         get = getattr(self.client, f"get_{channel}_msg")
         try:
@@ -256,17 +264,9 @@ class Kernel:
         request: the id of the execute_request whose run is meant; None for all.
         """
         metadata = {"petri": {"request": request}} if request is not None else {}
-        async with self._control_turn:
-            if self._client is not None and await self.is_alive():
-                message = self._client.session.msg("interrupt_request", {}, metadata=metadata)
-                self._client.control_channel.send(message)
-                await self._control_reply(message["header"]["msg_id"])
-
-    async def _control_reply(self, request: str) -> None:
-        with contextlib.suppress(KernelDied):
-            reply = None
-            while reply is None or reply["parent_header"].get("msg_id") != request:
-                reply = await self.receive("control")
+        if await self.is_alive() and self._client is not None:
+            with contextlib.suppress(KernelDied):
+                await self.ask("interrupt_request", {}, metadata).reply()
 
     async def kill(self) -> None:
         """Ends the process at once; what waits for it raises KernelDied."""
@@ -275,10 +275,10 @@ class Kernel:
 
     async def close(self, now: bool = False) -> None:
         """Ends the process and removes its files; now: without asking it first. For when every run has ended."""
+        manager, self._manager = self._manager, None
+        client, self._client = self._client, None
+        self.router.fail(KernelDied("the kernel has ended"))  # what is asked on the control channel, if anything
         await self.router.stopped()
-        async with self._control_turn:
-            manager, self._manager = self._manager, None
-            client, self._client = self._client, None
         try:
             if client is not None:
                 client.stop_channels()

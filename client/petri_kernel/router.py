@@ -1,4 +1,4 @@
-"""Router: reads the channels of a kernel in one place, for all runs that are on their way."""
+"""Router: reads the channels of a kernel in one place, for all requests that are on their way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol, Union
 
-Channel = Literal["shell", "iopub"]
-CHANNELS: tuple[Channel, ...] = ("shell", "iopub")
+Channel = Literal["shell", "iopub", "control"]
+CHANNELS: tuple[Channel, ...] = ("shell", "iopub", "control")
 
 # The next message of a channel, or None where there is none for a while.
 Receive = Callable[[Channel], Awaitable[Union[dict[str, Any], None]]]
@@ -72,7 +72,7 @@ class Router:
                 if message is not None:
                     self._give(channel, message)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def _give(self, channel: Channel, message: dict[str, Any]) -> None:
         listener = self._listeners.get(message["parent_header"].get("msg_id", ""))
@@ -83,7 +83,8 @@ class Router:
         except Exception as error:
             listener.fail(error)
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Ends every listener, with an error."""
         # First of all: a listener that comes next has readers of its own.
         listeners, self._listeners = self._listeners, {}
         self._stop()

@@ -103,7 +103,7 @@ class Run:
             return
         if channel == "shell":
             self._reply = message
-        else:
+        elif channel == "iopub":
             self._take_output(message)
         self._stop_waiting_for_idle()
         if self._reply is not None:
