@@ -7,8 +7,9 @@
         print(result.outcome, result.stdout)
 
 A run either finishes within its limits, or it never happened: after a time-out,
-a crash or too much memory the session is as it was before the run. AsyncSession
-is the same for asyncio.
+a crash or too much memory the session is as it was before the run. And a session
+goes back to the state after any earlier run: checkpoint(), restore(), undo(),
+attempt(). AsyncSession is the same for asyncio.
 """
 
 from petri_kernel.aio import AsyncSession
@@ -24,17 +25,20 @@ from petri_kernel.errors import (
     CellRefused,
     CellTimeout,
     CodeRaised,
+    FromUnknownImage,
     KernelDied,
     PetriError,
     ProgramNotFound,
     SandboxError,
     SessionClosed,
     SessionError,
+    UnknownImage,
 )
 from petri_kernel.limits import Limits
 from petri_kernel.request import Expect, ExpectedArtifact
 from petri_kernel.result import Artifact, Check, Denied, Display, Error, Input, Metrics, Result
 from petri_kernel.session import Session
+from petri_kernel.timeline import Image, Restored, Timeline, Trial
 
 __all__ = [
     "Artifact",
@@ -55,6 +59,8 @@ __all__ = [
     "Error",
     "Expect",
     "ExpectedArtifact",
+    "FromUnknownImage",
+    "Image",
     "Input",
     "KernelDied",
     "Limits",
@@ -62,9 +68,13 @@ __all__ = [
     "PetriError",
     "ProgramNotFound",
     "Progress",
+    "Restored",
     "Result",
     "SandboxError",
     "Session",
     "SessionClosed",
     "SessionError",
+    "Timeline",
+    "Trial",
+    "UnknownImage",
 ]

@@ -15,9 +15,11 @@ from petri_kernel.collect import KEEP_BYTES, Collector, Progress
 from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError
 from petri_kernel.kernel import Config, Kernel, config_profiles, config_text, kernel_argv
 from petri_kernel.limits import Duration, LimitValue, Size
-from petri_kernel.request import Expect, FileContent, Request, unicode_bytes
-from petri_kernel.result import Result
+from petri_kernel.request import Expect, FileContent, Request, cells, checkpoint_text, image_text, unicode_bytes
+from petri_kernel.result import Result, row_of
+from petri_kernel.router import Listener
 from petri_kernel.runs import Run
+from petri_kernel.timeline import Image, ImageName, Restored, Timeline, Trial, answered, image_of, make_timeline
 
 OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
 
@@ -79,10 +81,10 @@ class AsyncSession:
         self._restarts = 0
         # Those on their way.
         self._runs: set[Run] = set()
-        # Held by a run that uses the session's state, and the last one of these.
+        # Held by what uses the session's state, a run or a way back, and the last one of these.
         self._turn = asyncio.Lock()
         self._holder: asyncio.Task[Any] | None = None
-        self._last: Run | None = None
+        self._last: Listener | None = None
         # One for each run whose on_progress may be called now.
         self._attending: list[asyncio.Task[Any] | None] = []
 
@@ -149,6 +151,9 @@ class AsyncSession:
         expect: Expect | Mapping[str, Any] | None = None,
         inline_bytes: int | None = None,
         cache: Duration | Literal[False] | None = None,
+        from_: ImageName | None = None,
+        commit: bool = True,
+        checkpoint: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> Result:
         """Runs code as Session.run() does. on_progress may be a coroutine function.
@@ -163,7 +168,10 @@ class AsyncSession:
         on_progress may wait for a fresh run: what the run around it puts out meanwhile is kept and told afterwards. It
         can't wait for a run that isn't fresh, which would be for ever, unless it is a fresh run's own on_progress.
         """
-        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
+        asked = Request(
+            files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache,
+            from_, commit, checkpoint,
+        )  # fmt: skip
         return await self.run_request(code, asked, on_progress)
 
     async def run_request(self, code: str, asked: Request, on_progress: OnProgress | None = None) -> Result:
@@ -180,12 +188,12 @@ class AsyncSession:
             await self._attend(run, on_progress)
             return run.result()
 
-    def _send(self, run: Run, code: str, metadata: dict[str, Any]) -> None:
+    def _send(self, run: Run, code: str, metadata: dict[str, Any], silent: bool = False) -> None:
         run.start(
             {
                 "code": code,
-                "silent": False,
-                "store_history": True,
+                "silent": silent,
+                "store_history": not silent,
                 "user_expressions": {},
                 "allow_stdin": False,
                 "stop_on_error": False,
@@ -215,6 +223,93 @@ class AsyncSession:
             told = on_progress(progress) if on_progress is not None else None
             if told is not None:
                 await told
+
+    async def checkpoint(self, name: str) -> Image:
+        """Gives the present state a name, as Session.checkpoint() does."""
+        content = {"name": checkpoint_text("name", name)}
+        made = await self._travel("petri_checkpoint_request", content)
+        return image_of((await self.timeline()).images, made["image"])
+
+    async def restore(self, to: ImageName) -> Restored:
+        """Goes to the state after an earlier run, as Session.restore() does. It takes its turn, as a run does.
+
+        Where it is cancelled before it was asked of the kernel, nothing changes.
+        """
+        return row_of(Restored, await self._travel("petri_restore_request", {"to": image_text("to", to)}))
+
+    async def undo(self, n: int = 1) -> Restored:
+        """Goes back n runs, as Session.undo() does."""
+        return row_of(Restored, await self._travel("petri_restore_request", {"undo": cells("undo", n)}))
+
+    async def redo(self, n: int = 1) -> Restored:
+        """Goes on n runs, as Session.redo() does."""
+        return row_of(Restored, await self._travel("petri_restore_request", {"redo": cells("redo", n)}))
+
+    async def forget(self, name: str) -> None:
+        """Takes a name away, as Session.forget() does."""
+        await self._travel("petri_forget_request", {"name": checkpoint_text("name", name)})
+
+    async def timeline(self) -> Timeline:
+        """The states that the session can go to, as Session.timeline() does. It takes no turn."""
+        reply = await self._ask_timeline()
+        if reply.get("current") is None:
+            async with self._in_turn():
+                reply = await self._begin()
+        return make_timeline(reply)
+
+    @contextlib.asynccontextmanager
+    async def attempt(self) -> AsyncIterator[Trial]:
+        """What happens inside is undone at the end, as by Session.attempt().
+
+            async with session.attempt() as trial:
+                if (await session.run(code)).ok:
+                    trial.keep()
+        """
+        trial = await self.open_trial()
+        try:
+            yield trial
+        finally:
+            await self.close_trial(trial)
+
+    async def open_trial(self) -> Trial:
+        """The begin of attempt()."""
+        async with self._in_turn():
+            reply = await self._begin()
+            return Trial(str(reply["current"]), self._kernel)
+
+    async def close_trial(self, trial: Trial) -> None:
+        """The end of attempt(). Where that kernel was ended on purpose, its state has gone, and nothing is undone."""
+        if not trial.kept and self._kernel is trial.kernel:
+            await self.restore(trial.image)
+
+    async def _travel(self, msg_type: str, content: dict[str, Any]) -> Mapping[str, Any]:
+        """The answer to what changes the session's state or names. Raises UnknownImage, BadRequest, SessionError."""
+        async with self._in_turn():
+            await self._begin()
+            asked = (await self._started()).ask(msg_type, content)
+            self._last = asked
+            return answered(await asked.reply())
+
+    async def _ask_timeline(self) -> Mapping[str, Any]:
+        return answered(await (await self._started()).ask("petri_timeline_request", {}).reply())
+
+    async def _begin(self) -> Mapping[str, Any]:
+        """What the kernel says of the timeline, once there is an image: it answers before its first one is there."""
+        reply = await self._ask_timeline()
+        if reply.get("current") is None:
+            await self._run_nothing()
+            reply = await self._ask_timeline()
+        return reply
+
+    async def _run_nothing(self) -> None:
+        """Waits for the first image. Raises SessionError where there will be none."""
+        run = Run(await self._started(), Collector(0), False)
+        self._send(run, "", {"commit": False}, silent=True)
+        self._last = run
+        await self._attend(run, None)
+        result = run.result()
+        if result.outcome != "ok":
+            raise SessionError(result.reason)
 
     async def interrupt(self) -> None:
         """Interrupts every run that was sent, as Ctrl-C does; its run() returns with the outcome "interrupted".

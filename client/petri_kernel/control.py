@@ -39,7 +39,7 @@ class ControlRequest:
             self._content = dict(message["content"])
             self._finish(None)
         elif message["content"].get("execution_state") == "idle" and self._patience is None:
-            silent = SessionError(f"the kernel does not answer {self._msg_type}; is it a petri that knows this request?")
+            silent = SessionError(f"the kernel does not answer {self._msg_type}; is it an older petri?")
             self._patience = asyncio.get_running_loop().call_later(REPLY_S, self.fail, silent)
 
     def fail(self, error: Exception) -> None:

@@ -17,7 +17,7 @@ class PetriError(Exception):
 
 
 class BadRequest(PetriError, ValueError):
-    """An argument can't be what a request asks for; nothing was sent."""
+    """An argument can't be what a request asks for; nothing was done."""
 
 
 class SessionError(PetriError):
@@ -34,6 +34,10 @@ class SessionClosed(SessionError):
 
 class KernelDied(SessionError):
     """The kernel's process has ended; Session.restart() starts another one, without the state."""
+
+
+class UnknownImage(PetriError, LookupError):
+    """The session has no such state, or none any more; str() is the kernel's sentence. The session is as it was."""
 
 
 class CellFailed(PetriError):
@@ -76,11 +80,15 @@ class BudgetExceeded(CellRefused):
     """The task has used up its budget: nothing ran."""
 
 
+class FromUnknownImage(CellRefused, UnknownImage):
+    """The run was to begin with a state that the session does not have: nothing ran."""
+
+
 class SandboxError(CellFailed):
     """There is no sandbox on this machine as it is; `petri doctor` says how to mend it. Nothing ran."""
 
 
-# By `outcome` of the report; a refusal for the budget's sake is told by its name.
+# By `outcome` of the report, and refusals that have one of their own by their name.
 _BY_OUTCOME: dict[str, type[CellFailed]] = {
     "error": CodeRaised,
     "interrupted": CellInterrupted,
@@ -92,9 +100,11 @@ _BY_OUTCOME: dict[str, type[CellFailed]] = {
     "sandbox": SandboxError,
 }
 
+_BY_NAME: dict[str, type[CellFailed]] = {"BudgetExceeded": BudgetExceeded, "UnknownImage": FromUnknownImage}
+
 
 def failure_class(outcome: str, ename: str) -> type[CellFailed]:
     """The exception for an outcome that is not "ok"; CellFailed itself for one that is not known."""
-    if outcome == "refused" and ename == "BudgetExceeded":
-        return BudgetExceeded
+    if outcome == "refused" and ename in _BY_NAME:
+        return _BY_NAME[ename]
     return _BY_OUTCOME.get(outcome, CellFailed)

@@ -17,11 +17,12 @@ from typing import Any, Literal, Union
 
 from petri_kernel.errors import BadRequest
 from petri_kernel.limits import Duration, LimitValue, Size, limits_request, milliseconds
+from petri_kernel.timeline import Image, ImageName
 
 FileContent = Union[str, bytes, "os.PathLike[str]"]
 """A text, bytes, or the path of a file on this machine to read."""
 
-# As kernel/policy/spec.h and kernel/base/filename.h have them.
+# As kernel/policy/spec.h, kernel/base/filename.h and kernel/base/image_name.h have them.
 FILES = 256
 FILE_BYTES = 32 << 20
 FILES_BYTES = 64 << 20
@@ -33,6 +34,7 @@ INLINE_BYTES = 1 << 20
 PATH_BYTES = 1024
 NAME_BYTES = 200
 DEPTH = 32
+IMAGE_NAME_BYTES = 64
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -184,6 +186,35 @@ def _cache(value: Duration | Literal[False]) -> str | Literal[False]:
     return False if value is False else f"{milliseconds('cache', value)}ms"
 
 
+def image_text(what: str, image: ImageName) -> str:
+    """An image as a request names it. Raises BadRequest, with the argument's name."""
+    if isinstance(image, Image):
+        return image.image
+    if isinstance(image, int) and not isinstance(image, bool) and image > 0:
+        return str(image)
+    return checkpoint_text(what, image)
+
+
+def checkpoint_text(what: str, name: object) -> str:
+    """The same for a name."""
+    if _text_bytes(what, name, IMAGE_NAME_BYTES) == 0:
+        raise BadRequest(f"{what} has to be 1 to {IMAGE_NAME_BYTES} bytes")
+    return str(name)
+
+
+def cells(what: str, n: int) -> int:
+    """A number of cells to go back or on. Raises BadRequest."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise BadRequest(f"{what}: the number of cells has to be 1 or more, and not {n!r}")
+    return n
+
+
+def _flag(what: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadRequest(f"{what} has to be True or False, and not {value!r}")
+    return value
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
     """What a run asks for beside its code; the parameters of Session.run()."""
@@ -199,6 +230,9 @@ class Request:
     expect: Expect | Mapping[str, Any] | None = None
     inline_bytes: int | None = None
     cache: Duration | Literal[False] | None = None
+    from_: ImageName | None = None
+    commit: bool = True
+    checkpoint: str | None = None
 
     def metadata(self) -> dict[str, Any]:
         """`metadata.petri` of the execute_request; only what is asked for. Raises BadRequest."""
@@ -216,6 +250,21 @@ class Request:
             asked["inline_bytes"] = _inline(self.inline_bytes)
         if self.cache is not None:
             asked["cache"] = _cache(self.cache)
-        if not isinstance(self.fresh, bool):
-            raise BadRequest(f"fresh has to be True or False, and not {self.fresh!r}")
-        return {**asked, "fresh": True} if self.fresh else asked
+        if _flag("fresh", self.fresh):
+            asked["fresh"] = True
+        return {**asked, **self._travel()}
+
+    def _travel(self) -> dict[str, Any]:
+        """Where the run begins, and what becomes of what it leaves."""
+        asked: dict[str, Any] = {}
+        if self.from_ is not None:
+            asked["from"] = image_text("from_", self.from_)
+        if not _flag("commit", self.commit):
+            asked["commit"] = False
+        if self.checkpoint is not None:
+            asked["checkpoint"] = checkpoint_text("checkpoint", self.checkpoint)
+        if self.fresh and self.from_ is not None:
+            raise BadRequest("from_ is not for a fresh run, which begins with the first state")
+        if self.checkpoint is not None and (self.fresh or not self.commit):
+            raise BadRequest("checkpoint names what a run leaves, and this one leaves nothing")
+        return asked

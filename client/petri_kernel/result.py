@@ -20,15 +20,15 @@ from petri_kernel.limits import Limits
 Row = TypeVar("Row")
 
 
-def _row(cls: type[Row], values: object) -> Row:
-    """A dataclass of those of a report's values that it has fields for."""
+def row_of(cls: type[Row], values: object) -> Row:
+    """A dataclass of those of the kernel's values that it has fields for."""
     found = values if isinstance(values, Mapping) else {}
     fields = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     return cls(**{key: value for key, value in found.items() if key in fields})
 
 
 def _rows(cls: type[Row], values: object) -> list[Row]:
-    return [_row(cls, value) for value in values] if isinstance(values, Iterable) else []
+    return [row_of(cls, value) for value in values] if isinstance(values, Iterable) else []
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,6 +172,8 @@ class Result:
     checks: what came of `expect`.
     metrics: what it cost. limits: what was in force.
     run_id: of the run's record. session_id: of the kernel.
+    image: the id of the state that the run has left to the session, None where it has left none; parent: of the one
+    that it began with. committed: whether what it changed stays. checkpoint: the name that was given to what it left.
     cached: whether this is a recorded result. report: all of the kernel's report, as it came.
     """
 
@@ -194,6 +196,10 @@ class Result:
     limits: Limits
     run_id: str
     session_id: str
+    image: str | None
+    parent: str | None
+    committed: bool
+    checkpoint: str | None
     cached: bool
     report: dict[str, Any]
 
@@ -272,16 +278,20 @@ def make_result(report: dict[str, Any], output: Output, folder: pathlib.Path, ke
         outcome=str(report["outcome"]),
         rolled_back=bool(report.get("rolled_back")),
         **{field.name: getattr(output, field.name) for field in dataclasses.fields(output)},
-        error=_row(Error, error) if error else None,
+        error=row_of(Error, error) if error else None,
         artifacts=artifacts,
         inputs=_rows(Input, report.get("inputs")),
         inputs_complete=bool(report.get("inputs_complete", False)),
         denied=_rows(Denied, report.get("denied")),
         checks=_rows(Check, report.get("validation")),
-        metrics=_row(Metrics, report.get("metrics")),
-        limits=_row(Limits, report.get("limits")),
+        metrics=row_of(Metrics, report.get("metrics")),
+        limits=row_of(Limits, report.get("limits")),
         run_id=str(report.get("run_id", "")),
         session_id=str(report.get("session_id", "")),
+        image=report.get("image"),
+        parent=report.get("parent"),
+        committed=bool(report.get("committed", False)),
+        checkpoint=report.get("checkpoint"),
         cached=bool(report.get("cached")),
         report=report,
     )

@@ -10,7 +10,7 @@ import pathlib
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +21,7 @@ from petri_kernel.kernel import Config
 from petri_kernel.limits import Duration, LimitValue, Size
 from petri_kernel.request import Expect, FileContent, Request
 from petri_kernel.result import Result
+from petri_kernel.timeline import Image, ImageName, Restored, Timeline, Trial
 
 T = TypeVar("T")
 
@@ -160,6 +161,9 @@ class Session:
         expect: Expect | Mapping[str, Any] | None = None,
         inline_bytes: int | None = None,
         cache: Duration | Literal[False] | None = None,
+        from_: ImageName | None = None,
+        commit: bool = True,
+        checkpoint: str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Result:
         """Runs code and returns what came of it, whatever the outcome; Result.raise_for_outcome() raises.
@@ -177,6 +181,11 @@ class Session:
         inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
         cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
         none; None leaves it to the configuration. See Result.cached.
+        from_: the state to begin with: a checkpoint, the id of a run, "first", an execution count, or an Image. Where
+        the run leaves nothing, the session is afterwards where it was. A run from a state that the session does not have
+        is refused (FromUnknownImage).
+        commit: False to keep nothing of the run: the session is afterwards as it was. checkpoint: a name for what it
+        leaves; see checkpoint().
         on_progress: is called in this thread with each Progress as it comes. An exception that it raises interrupts
         the run and is raised here.
 
@@ -185,7 +194,10 @@ class Session:
 
         Raises BadRequest, before anything is sent; KernelDied where the kernel ends; SessionError.
         """
-        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
+        asked = Request(
+            files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache,
+            from_, commit, checkpoint,
+        )  # fmt: skip
         return self._run(code, asked, on_progress)
 
     def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:
@@ -206,6 +218,63 @@ class Session:
                 with contextlib.suppress(SessionClosed):
                     self._call(run.give_up())
             raise
+
+    def checkpoint(self, name: str) -> Image:
+        """Gives the present state a name, so that restore(name) goes back to it; another state that had it loses it.
+
+        name: up to 64 bytes, no spaces, no number, not "first". A state with a name is the last to make room for newer
+        ones.
+
+        Raises BadRequest where the kernel doesn't take the name.
+        """
+        return self._wait(self._session.checkpoint(name))
+
+    def restore(self, to: ImageName) -> Restored:
+        """Goes to the state after an earlier run, forward too: memory, files, limits and the execution count.
+
+        to: a checkpoint, an execution count, the id of a run, "first", or an Image of timeline(). What has been copied
+        out or, with writable, written to the folder on this machine stays there. What is left behind can be gone to
+        again, as long as it is kept. Waits for runs that were asked for before.
+
+        Raises UnknownImage where there is no such state, or none any more.
+        """
+        return self._wait(self._session.restore(to))
+
+    def undo(self, n: int = 1) -> Restored:
+        """Goes back n runs that have left something, at most to the beginning. Raises UnknownImage at the beginning."""
+        return self._wait(self._session.undo(n))
+
+    def redo(self, n: int = 1) -> Restored:
+        """Goes on n runs that were undone, at most to the last. Raises UnknownImage where none was."""
+        return self._wait(self._session.redo(n))
+
+    def forget(self, name: str) -> None:
+        """Takes a checkpoint's name away; its state makes room as others do. Raises UnknownImage where none has it."""
+        self._wait(self._session.forget(name))
+
+    def timeline(self) -> Timeline:
+        """The states that the session has had, and which is the present one. A run on its way is not among them."""
+        return self._wait(self._session.timeline())
+
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[Trial]:
+        """What happens inside is undone when the block ends, also by an exception, unless trial.keep() was called.
+
+            with session.attempt() as trial:
+                if session.run(code).ok:
+                    trial.keep()
+
+        The session goes back to the state of the beginning, as by restore(). After a close() or restart() inside of it
+        there is nothing to undo.
+
+        Raises UnknownImage at its end where that state has made room for newer ones: see the limit history.
+        """
+        trial = self._wait(self._session.open_trial())
+        try:
+            yield trial
+        finally:
+            with contextlib.suppress(SessionClosed):
+                self._wait(self._session.close_trial(trial))
 
     def interrupt(self) -> None:
         """Interrupts every run that was sent, from another thread; its run() returns with the outcome "interrupted".
@@ -235,6 +304,15 @@ class Session:
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._submit(coroutine).result()
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """_call(), given up where Ctrl-C comes meanwhile: what has not had its turn then is not done."""
+        future = self._submit(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
     def __enter__(self) -> Session:
         return self.start()

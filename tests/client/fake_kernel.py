@@ -69,7 +69,12 @@ def interrupt(session, shell, iopub, request):
         end(session, shell, iopub, name, "interrupted")
 
 
-WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report, side_by_side)}
+def stays_mute(session, shell, iopub, request, ids):
+    """Control requests that it does not know get no reply, as with kernels other than petri."""
+
+
+RUNS = (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report, side_by_side, stays_mute)
+WAYS = {way.__name__: way for way in RUNS}
 
 
 def bind(kind, info, channel):
@@ -92,6 +97,9 @@ def main(way, connection_file):
         if channel is control:
             if request["msg_type"] == "interrupt_request":
                 interrupt(session, shell, iopub, request)
+            if way == "stays_mute" and request["msg_type"].startswith("petri_"):
+                session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+                continue
             session.send(control, request["msg_type"].replace("request", "reply"), {}, parent=request, ident=ids)
             if request["msg_type"] == "shutdown_request":
                 break

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conftest import ROOT
-from petri_kernel import BadRequest, Expect, ExpectedArtifact
+from petri_kernel import BadRequest, Expect, ExpectedArtifact, Image
 from petri_kernel import request as bounds
 from petri_kernel.request import Request
 
@@ -54,14 +54,25 @@ def test_metadata_has_all_that_is_asked_for(tmp_path):
     assert Request(cache=False).metadata() == {"cache": False}
 
 
+def test_where_a_run_begins_and_what_becomes_of_it_is_sent_as_texts():
+    asked = {"from": "good", "checkpoint": "better"}
+    assert Request(from_="good", checkpoint="better").metadata() == asked
+    assert Request(from_=3, commit=False).metadata() == {"from": "3", "commit": False}
+    assert Request(from_=Image("a run's id")).metadata() == {"from": "a run's id"}
+    assert Request(fresh=True, commit=False).metadata() == {"fresh": True, "commit": False}
+
+
 def test_expect_may_be_a_mapping_and_a_schema_may_be_false():
     assert Request(expect={"stdout_regex": "x"}).metadata() == {"expect": {"stdout_regex": "x"}}
     assert Request(expect=Expect(result_json_schema=False)).metadata() == {"expect": {"result_json_schema": False}}
 
 
+NAMES = ("policy/spec.h", "base/filename.h", "base/image_name.h")
+
+
 def test_the_bounds_are_those_of_the_kernel():
-    headers = "".join((ROOT / "kernel" / name).read_text() for name in ("policy/spec.h", "base/filename.h"))
-    row = re.compile(r"\b(?:SPEC|FILENAME)_(\w+) = (\d+)(?: << (\d+))?,")
+    headers = "".join((ROOT / "kernel" / name).read_text() for name in NAMES)
+    row = re.compile(r"\b(?:SPEC_|FILENAME_|(?=IMAGE_))(\w+) = (\d+)(?: << (\d+))?(?:,| })")
     kernels = {name: int(number) << int(shift or 0) for name, number, shift in row.findall(headers)}
     ours = {name: value for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int)}
     assert len(ours) > 8 and ours == {name: kernels.get(name) for name in ours}
@@ -87,6 +98,11 @@ BAD = {
     "expect": [{"expect": {"stdout_regex": bad}} for bad in ("(", "\udcff")]
     + [{"expect": {"result_json_schema": {"x": {1, 2}}}}],
     "cache": [{"cache": True}, {"cache": 0}, {"cache": "soon"}, {"cache": [1]}],
+    "from": [{"from_": bad} for bad in (0, -1, True, 1.5, "", "x" * 65, "\udcff", b"x")]
+    + [{"from_": "good", "fresh": True}],
+    "commit": [{"commit": 0}, {"commit": None}],
+    "checkpoint": [{"checkpoint": bad} for bad in ("", "x" * 65, 3)]
+    + [{"checkpoint": "good", "fresh": True}, {"checkpoint": "good", "commit": False}],
     "inline": [{"inline_bytes": -1}, {"inline_bytes": True}, {"inline_bytes": (1 << 20) + 1}],
 }
 
@@ -99,5 +115,5 @@ BAD = {
 def test_invalid_argument_is_refused_by_name(name, asked):
     with pytest.raises(BadRequest) as raised:
         Request(**asked).metadata()
-    [key] = asked
+    key = next(iter(asked))
     assert key.split("_")[0] in str(raised.value) or name in str(raised.value) or "variable" in str(raised.value)

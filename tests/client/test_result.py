@@ -61,6 +61,7 @@ def test_keys_unknown_to_the_package_stay_in_the_report():
 def test_report_of_an_older_kernel_without_keys_is_accepted():
     found = make_result({"outcome": "ok"}, Output(), FOLDER)
     assert (found.artifacts, found.checks, found.metrics, found.cached) == ([], [], petri.Metrics(), False)
+    assert (found.image, found.parent, found.committed, found.checkpoint) == (None, None, False, None)
 
 
 def test_artifacts_are_read_inline_or_from_their_copy(tmp_path):

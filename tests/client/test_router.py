@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from petri_kernel.errors import KernelDied
+from petri_kernel import control
+from petri_kernel.control import ControlRequest
+from petri_kernel.errors import KernelDied, SessionError
 from petri_kernel.router import CHANNELS, Router
 
 
@@ -16,6 +18,9 @@ class Channels:
 
     def say(self, request, text, channel="iopub"):
         self.said[channel].put_nowait({"parent_header": {"msg_id": request}, "text": text})
+
+    def tell(self, request, content, channel):
+        self.said[channel].put_nowait({"parent_header": {"msg_id": request}, "content": content})
 
     async def receive(self, channel):
         said = await self.said[channel].get()
@@ -112,5 +117,62 @@ def test_a_run_that_comes_while_the_others_fail_is_read_for():
         channels.say("next", "reply", "shell")
         channels.say("next", "end")
         await next_one.ended
+
+    routed(test)
+
+
+def test_control_requests_that_wait_at_once_get_each_its_own_reply():
+    async def test(channels, router):
+        names = ["one", "two", "three"]
+        asked = {name: ControlRequest("petri_restore_request") for name in names}
+        for name in names:
+            router.add(name, asked[name])
+        waits = {name: asyncio.create_task(asked[name].reply()) for name in names}
+        for name in reversed(names):
+            channels.tell(name, {"execution_state": "idle"}, "iopub")
+            channels.tell(name, {"detail": name}, "control")
+        assert {name: await waits[name] for name in names} == {name: {"detail": name} for name in names}
+
+    routed(test)
+
+
+def test_a_control_request_whose_waiter_is_cancelled_goes_on_to_its_reply():
+    async def test(channels, router):
+        asked = ControlRequest("petri_restore_request")
+        router.add("one", asked)
+        waits = asyncio.create_task(asked.reply())
+        await asyncio.sleep(0)
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+        assert not asked.ended.done()
+        channels.tell("one", {"detail": "there"}, "control")
+        await asyncio.wait({asked.ended})
+        assert await asked.reply() == {"detail": "there"}
+
+    routed(test)
+
+
+def test_an_end_of_the_kernel_ends_what_waits_for_a_reply():
+    async def test(channels, router):
+        asked = ControlRequest("petri_restore_request")
+        router.add("one", asked)
+        router.fail(KernelDied("the kernel has ended"))
+        with pytest.raises(KernelDied):
+            await asked.reply()
+
+    routed(test)
+
+
+def test_a_control_request_without_a_reply_is_given_up_after_its_idle(monkeypatch):
+    monkeypatch.setattr(control, "REPLY_S", 0.05)
+
+    async def test(channels, router):
+        asked = ControlRequest("petri_restore_request")
+        router.add("one", asked)
+        channels.tell("one", {"execution_state": "busy"}, "iopub")
+        channels.tell("one", {"execution_state": "idle"}, "iopub")
+        with pytest.raises(SessionError, match="the kernel does not answer petri_restore_request"):
+            await asked.reply()
 
     routed(test)

@@ -1,0 +1,111 @@
+"""What a session can go back to: the states that its runs have left, and what came of going there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Union
+
+from petri_kernel.errors import BadRequest, SessionError, UnknownImage
+from petri_kernel.result import row_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """The state that a run has left: memory and files.
+
+    image: its id, which is run_id; "first" for the state that the session began with.
+    parent: the id of the image that the run began with; None for the first one.
+    execution_count: of the run; None where it had none. code_first_line: of its code.
+    names: its checkpoints.
+    bytes_changed: of memory, by the run. files_changed: how many files it changed. wall_ms: how long it took.
+    started: date and time, ISO 8601; "" for the first one.
+    kept: whether it is there; older ones make room for newer ones (limits history and history_memory).
+    """
+
+    image: str = ""
+    parent: str | None = None
+    run_id: str = ""
+    execution_count: int | None = None
+    code_first_line: str = ""
+    names: tuple[str, ...] = ()
+    bytes_changed: int = 0
+    files_changed: int = 0
+    wall_ms: int = 0
+    started: str = ""
+    kept: bool = False
+
+
+ImageName = Union[str, int, Image]
+"""A checkpoint, the id of a run or "first"; an execution count; or an Image of a timeline."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timeline:
+    """The images of a session, in the order of their making, as a tree by their `parent`.
+
+    current: the one that the next run begins with. bytes_kept: the memory that is held for the others alone.
+    """
+
+    images: tuple[Image, ...]
+    current: Image
+    bytes_kept: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Restored:
+    """Where the session is after it went to an image.
+
+    image: its id. execution_count: of the last run there; 0 for none.
+    detail: what that changed, such as "back before [7]: 2 cells, 1 file, 340 MiB of memory".
+    """
+
+    image: str = ""
+    execution_count: int = 0
+    detail: str = ""
+
+
+class Trial:
+    """What an attempt may change until it ends; Session.attempt() makes it.
+
+    image: the id of the image that it began with. kept: whether what it changes stays.
+    """
+
+    def __init__(self, image: str, kernel: object) -> None:
+        self.image = image
+        self.kept = False
+        self.kernel = kernel
+
+    def keep(self) -> None:
+        """Has what was changed, and what is yet going to be, stay."""
+        self.kept = True
+
+
+# By `ename` of a reply.
+_ERRORS: dict[object, type[Exception]] = {"UnknownImage": UnknownImage, "BadName": BadRequest}
+
+
+def answered(reply: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The content of a reply. Of one that has failed, raises its sentence: UnknownImage, BadRequest, SessionError."""
+    if reply.get("status") == "ok":
+        return reply
+    failure = _ERRORS.get(reply.get("ename"), SessionError)
+    raise failure(str(reply.get("evalue") or "the kernel has not done what it was asked, and does not say why"))
+
+
+def _image(values: Mapping[str, Any]) -> Image:
+    return row_of(Image, {**values, "names": tuple(values.get("names") or ())})
+
+
+def make_timeline(reply: Mapping[str, Any]) -> Timeline:
+    """A Timeline of the content of a petri_timeline_reply. Raises SessionError where that has no current image."""
+    images = tuple(_image(values) for values in reply.get("images") or ())
+    return Timeline(images, image_of(images, reply.get("current")), int(reply.get("bytes_kept") or 0))
+
+
+def image_of(images: tuple[Image, ...], image: object) -> Image:
+    """The one with this id. Raises SessionError."""
+    found = next((one for one in images if one.image == image), None)
+    if found is None:
+        raise SessionError(f"the timeline has no image {image!r}; is the kernel really petri?")
+    return found
