@@ -20,7 +20,7 @@ PAGE = commands.made("docs/contract.md")
 # What is another thing each time or on each machine, by its key.
 MASKED = set(
     "run_id session_id environment_sha256 wall_ms cpu_ms sandbox_ms max_memory_bytes memory processes_max cpus "
-    "memory_bytes disk_bytes".split()
+    "memory_bytes disk_bytes history_memory_bytes".split()
 )
 
 # Blocks: the code, what is asked for beside it, and which keys of the report are shown (all where there are none).
@@ -33,6 +33,13 @@ RUNS = {
         ["outcome", "rolled_back", "error", "exit"],
     ),
     "after": ("total", {}, ["outcome"]),
+    "travel": (
+        "total += 1\ntotal",
+        {"from_": 2, "commit": False},
+        ["outcome", "image", "parent", "committed"],
+    ),
+    "named": ("total += 1", {"checkpoint": "eleven"}, ["outcome", "image", "parent", "committed", "checkpoint"]),
+    "unknown": ("total", {"from_": "twelve"}, ["outcome", "rolled_back", "error"]),
     "ceiling": ("total", {"timeout": "2h"}, ["outcome", "rolled_back", "error"]),
     "files": (
         "import csv, os\n"
