@@ -182,8 +182,8 @@ class Session:
         cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
         none; None leaves it to the configuration. See Result.cached.
         from_: the state to begin with: a checkpoint, the id of a run, "first", an execution count, or an Image. Where
-        the run leaves nothing, the session is afterwards where it was. A run from a state that the session does not have
-        is refused (FromUnknownImage).
+        the run leaves nothing, the session is afterwards where it was. A run from a state that the session does not
+        have is refused (FromUnknownImage).
         commit: False to keep nothing of the run: the session is afterwards as it was. checkpoint: a name for what it
         leaves; see checkpoint().
         on_progress: is called in this thread with each Progress as it comes. An exception that it raises interrupts
