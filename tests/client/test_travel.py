@@ -170,6 +170,40 @@ def test_restore_waits_for_the_run_before_it(session):
     assert session.timeline().current.image == "first"
 
 
+class Interrupted:
+    """A future in whose waiting thread Ctrl-C comes at once."""
+
+    def __init__(self, future):
+        self.cancel = future.cancel
+
+    def result(self):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_restore_waits_prevents_it(session, monkeypatch):
+    session.run("x = 1")
+    started = threading.Event()
+    other = threading.Thread(target=session.run, args=[SLOW], kwargs={"on_progress": lambda _: started.set()})
+    other.start()
+    assert started.wait(STUCK_S)
+    submit = session._submit
+    monkeypatch.setattr(session, "_submit", lambda coroutine: Interrupted(submit(coroutine)))
+    with pytest.raises(KeyboardInterrupt):
+        session.restore("first")
+    monkeypatch.undo()
+    session.interrupt()
+    other.join(STUCK_S)
+    assert session.run("x").result == "1"
+
+
+def test_files_that_were_copied_out_stay_when_their_run_is_undone(tmp_path):
+    with petri.Session(folder=tmp_path) as session:
+        session.run("open('a.txt', 'w').write('made')")
+        assert session.undo().image == "first"
+        assert session.run("import os; os.path.exists('a.txt')").result == "False"
+    assert (tmp_path / "outputs" / "a.txt").read_text() == "made"
+
+
 def test_async_requests_at_once_get_each_its_own_answer():
     async def main():
         async with petri.AsyncSession() as session:

@@ -12,6 +12,12 @@ import petri_kernel as petri
 session = petri.Session()
 result = session.run("1", timeout="1s", files={"a": b"b"}, expect=petri.Expect(stdout_regex="x"))
 reveal_type(result.metrics.wall_ms)
+with session.attempt() as trial:
+    session.run("1", from_="first", checkpoint="one")
+    session.restore(session.timeline().images[0])
+    trial.keep()
+reveal_type(session.timeline().current.names)
+reveal_type(session.undo().detail)
 session.run("1", timeout=[1])
 """
 
@@ -35,5 +41,7 @@ def test_user_code_is_checked_against_the_types_of_the_package(skip_or_fail, tmp
     monkeypatch.setenv("MYPYPATH", str(ROOT / "client"))
     checked = mypy("--strict", "use.py", cwd=tmp_path)
     assert re.search(r'Revealed type is "(builtins\.)?float \| None"|Union\[builtins.float, None\]', checked.stdout)
+    assert re.search(r'Revealed type is "(builtins\.)?tuple\[(builtins\.)?str, \.\.\.\]"', checked.stdout)
+    assert re.search(r'Revealed type is "(builtins\.)?str"', checked.stdout)
     assert 'incompatible type "list[int]"' in checked.stdout
     assert "Found 1 error" in checked.stdout
