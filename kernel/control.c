@@ -9,8 +9,6 @@
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/kernel.h"
-#include "kernel/run/travel.h"
-#include "kernel/timeline/timeline_show.h"
 
 #include <errno.h>
 
@@ -78,76 +76,4 @@ void control_debug(struct kernel *kernel, const struct request *request) {
                                 request_string(request, "command", ""), "request_seq", json_integer_value(seq), "seq",
                                 0, "message", why);
     reply_send(&kernel->jupyter, request, "debug_reply", NULL, content);
-}
-
-static void send_unknown(struct kernel *kernel, const struct request *request, const struct error *error) {
-    reply_error(&kernel->jupyter, request, "UnknownImage", error->text);
-}
-
-void control_timeline(struct kernel *kernel, const struct request *request) {
-    const struct timeline *timeline = &kernel->runner.timeline;
-    json_t *images = timeline_json(timeline);
-    if (!images)
-        return;
-    reply_send(&kernel->jupyter, request, "petri_timeline_reply", NULL,
-               json_pack("{s:s, s:o, s:s?, s:I}", "status", "ok", "images", images, "current",
-                         timeline->current ? timeline->current->id : NULL, "bytes_kept",
-                         timeline->current ? (json_int_t)session_kept_bytes(kernel->runner.session) : 0));
-}
-
-void control_checkpoint(struct kernel *kernel, const struct request *request) {
-    const char *name = request_string(request, "name", "");
-    struct error error;
-    if (travel_name(&kernel->runner, name, &error) < 0)
-        reply_error(&kernel->jupyter, request, "BadName", error.text);
-    else
-        reply_send(
-            &kernel->jupyter, request, "petri_checkpoint_reply", NULL,
-            json_pack("{s:s, s:s, s:s}", "status", "ok", "name", name, "image", kernel->runner.timeline.current->id));
-}
-
-void control_forget(struct kernel *kernel, const struct request *request) {
-    const char *name = request_string(request, "name", "");
-    struct error error;
-    if (timeline_unname(&kernel->runner.timeline, name) == 0) {
-        reply_send(&kernel->jupyter, request, "petri_forget_reply", NULL, json_pack("{s:s}", "status", "ok"));
-        return;
-    }
-    (void)error_set(&error, ENOENT, "no checkpoint is called \"%.64s\"", name);
-    send_unknown(kernel, request, &error);
-}
-
-/* Steals the request. */
-static void restore(struct kernel *kernel, struct request *request) {
-    struct runner *runner = &kernel->runner;
-    struct error error;
-    struct timeline_node *node = travel_find_asked(runner, request->message.content, &error);
-    char way[TIMELINE_WAY_BYTES];
-    preload_cancel(&kernel->preload);
-    if (node)
-        timeline_tell_way(&runner->timeline, node, way, sizeof way);
-    if (!node)
-        send_unknown(kernel, request, &error);
-    else if (travel_go(runner, node, &error) < 0)
-        reply_error(&kernel->jupyter, request, "SandboxError", error.text);
-    else
-        reply_send(&kernel->jupyter, request, "petri_restore_reply", NULL,
-                   json_pack("{s:s, s:s, s:i, s:s}", "status", "ok", "image", node->id, "execution_count",
-                             node->state.execution_count, "detail", way));
-    reply_idle(&kernel->jupyter, request);
-}
-
-void control_restore(struct kernel *kernel, struct request *request) {
-    struct runner *runner = &kernel->runner;
-    reply_busy(&kernel->jupyter, request);
-    if (runner->own)
-        request_queue_push(&runner->restores, request);
-    else
-        restore(kernel, request);
-}
-
-void control_restore_waiting(struct kernel *kernel) {
-    struct request *request;
-    while (!kernel->runner.own && (request = request_queue_pop(&kernel->runner.restores)))
-        restore(kernel, request);
 }

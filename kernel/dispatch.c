@@ -13,6 +13,7 @@
 #include "dispatch.h"
 
 #include "kernel/control.h"
+#include "kernel/control_travel.h"
 #include "kernel/jupyter/gate.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/kernel.h"
@@ -65,10 +66,10 @@ const struct route dispatch_routes[] = {
     {"is_complete_request", SHELL, ROUTE_INTROSPECTION, .introspection = &introspect_is_complete},
     {"kernel_info_request", SHELL | CONTROL, ROUTE_KEEP, .keep = keep_info},
     {"list_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
-    {"petri_checkpoint_request", CONTROL, ROUTE_NOW, .answer = control_checkpoint},
-    {"petri_forget_request", CONTROL, ROUTE_NOW, .answer = control_forget},
-    {"petri_restore_request", CONTROL, ROUTE_KEEP, .keep = control_restore},
-    {"petri_timeline_request", CONTROL, ROUTE_NOW, .answer = control_timeline},
+    {"petri_checkpoint_request", CONTROL, ROUTE_KEEP, .keep = control_travel},
+    {"petri_forget_request", CONTROL, ROUTE_KEEP, .keep = control_travel},
+    {"petri_restore_request", CONTROL, ROUTE_KEEP, .keep = control_travel},
+    {"petri_timeline_request", CONTROL, ROUTE_KEEP, .keep = control_travel},
     {"shutdown_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_shutdown},
     {"usage_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_usage},
 };

@@ -10,7 +10,7 @@
 #include "loop.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/control.h"
+#include "kernel/control_travel.h"
 #include "kernel/dispatch.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/kernel.h"
@@ -67,7 +67,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
             dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
         denied_tell(runner);
         runner_conclude(runner);
-        control_restore_waiting(kernel);
+        control_travel_waiting(kernel);
         if (has_cell || !runner_can_begin(runner))
             break;
         preload_cancel(&kernel->preload);

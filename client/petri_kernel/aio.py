@@ -188,12 +188,12 @@ class AsyncSession:
             await self._attend(run, on_progress)
             return run.result()
 
-    def _send(self, run: Run, code: str, metadata: dict[str, Any], silent: bool = False) -> None:
+    def _send(self, run: Run, code: str, metadata: dict[str, Any]) -> None:
         run.start(
             {
                 "code": code,
-                "silent": silent,
-                "store_history": not silent,
+                "silent": False,
+                "store_history": True,
                 "user_expressions": {},
                 "allow_stdin": False,
                 "stop_on_error": False,
@@ -285,7 +285,6 @@ class AsyncSession:
     async def _travel(self, msg_type: str, content: dict[str, Any]) -> Mapping[str, Any]:
         """The answer to what changes the session's state or names. Raises UnknownImage, BadRequest, SessionError."""
         async with self._in_turn():
-            await self._begin()
             asked = (await self._started()).ask(msg_type, content)
             self._last = asked
             return answered(await asked.reply())
@@ -294,22 +293,11 @@ class AsyncSession:
         return answered(await (await self._started()).ask("petri_timeline_request", {}).reply())
 
     async def _begin(self) -> Mapping[str, Any]:
-        """What the kernel says of the timeline, once there is an image: it answers before its first one is there."""
+        """What the kernel says of the timeline. Raises SessionError where it has no session."""
         reply = await self._ask_timeline()
         if reply.get("current") is None:
-            await self._run_nothing()
-            reply = await self._ask_timeline()
+            raise SessionError("the kernel has no session; a run says why")
         return reply
-
-    async def _run_nothing(self) -> None:
-        """Waits for the first image. Raises SessionError where there will be none."""
-        run = Run(await self._started(), Collector(0), False)
-        self._send(run, "", {"commit": False}, silent=True)
-        self._last = run
-        await self._attend(run, None)
-        result = run.result()
-        if result.outcome != "ok":
-            raise SessionError(result.reason)
 
     async def interrupt(self) -> None:
         """Interrupts every run that was sent, as Ctrl-C does; its run() returns with the outcome "interrupted".

@@ -41,7 +41,7 @@ int runner_init(struct runner *runner) {
 
 void runner_fini(struct runner *runner) {
     waiting_clear(&runner->waiting);
-    request_queue_clear(&runner->restores);
+    request_queue_clear(&runner->travels);
     while (runner->n_runs > 0)
         run_destroy(runner->runs[--runner->n_runs]);
     runner->own = NULL;

@@ -99,7 +99,7 @@ struct runner {
     struct run_parents parents;
     int execution_count;
     struct waiting waiting;
-    struct request_queue restores; /* petri_restore_requests that wait for the session's own run to be over */
+    struct request_queue travels; /* requests about images that wait: control_travel.h */
 };
 
 /* Sets all fields but those that are set before the first request. 0 or -ENOMEM. */

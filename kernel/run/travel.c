@@ -96,10 +96,11 @@ static void tell_lost(const struct run *run, const char *lost) {
     char line[LOST_NAMES_BYTES + 160];
     if (!lost[0])
         return;
-    const int n = snprintf(line, sizeof line,
-                           "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
-                           "history_memory bound what is kept.\n",
-                           lost);
+    const int n =
+        snprintf(line, sizeof line,
+                 "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
+                 "history_memory bound what is kept.\n",
+                 lost);
     iopub_stream(run->runner->jupyter, NULL, "stderr", line, (size_t)n);
 }
 

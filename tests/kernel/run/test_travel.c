@@ -310,6 +310,27 @@ static void test_restoration_waits_for_the_running_cell(void **state) {
     expect_travel("%restore 2", NULL, "On to [2]: 2 cells");
 }
 
+static int start_cold(void **state) {
+    (void)state;
+    harness_start(&h, NULL);
+    return 0;
+}
+
+static void test_control_waits_for_the_session_to_be_there(void **state) {
+    char name_id[37], list_id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_CONTROL, "petri_checkpoint_request", json_pack("{s:s}", "name", "start"), name_id);
+    harness_send(&h, CHANNEL_CONTROL, "petri_timeline_request", json_object(), list_id);
+    harness_hello(&h);
+    harness_say(&h, json_pack("{s:s}", "type", "ready"));
+    json_t *reply = harness_reply(&h, CHANNEL_CONTROL, "petri_checkpoint_reply", name_id);
+    expect_text(reply, "image", "first");
+    json_decref(reply);
+    reply = harness_reply(&h, CHANNEL_CONTROL, "petri_timeline_reply", list_id);
+    expect_text(reply, "current", "first");
+    json_decref(reply);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WARM(test_undo_goes_back_and_redo_on),
@@ -324,6 +345,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_what_makes_room_says_that_it_is_gone, start_few, cells_stop),
         WARM(test_control_lists_names_restores_and_forgets),
         WARM(test_control_with_unknown_names_is_an_error),
+        cmocka_unit_test_setup_teardown(test_control_waits_for_the_session_to_be_there, start_cold, cells_stop),
         WARM(test_restoration_waits_for_the_running_cell),
     };
     return cmocka_run_group_tests_name("travel", tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/*
+ * control_travel.c - the requests in a table; those that wait are in a queue of the runner's.
+ *
+ * While the session's own run is under way its cell is of the image that a request wants to
+ * leave: it is finished and kept first, and then the session goes where the request says, before
+ * any other request begins.
+ */
+
+#include "control_travel.h"
+
+#include "kernel/jupyter/reply.h"
+#include "kernel/kernel.h"
+#include "kernel/run/travel.h"
+#include "kernel/timeline/timeline_show.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void send_unknown(struct kernel *kernel, const struct request *request, const struct error *error) {
+    reply_error(&kernel->jupyter, request, "UnknownImage", error->text);
+}
+
+static void timeline(struct kernel *kernel, const struct request *request) {
+    const struct timeline *timeline = &kernel->runner.timeline;
+    json_t *images = timeline_json(timeline);
+    if (!images)
+        return;
+    reply_send(&kernel->jupyter, request, "petri_timeline_reply", NULL,
+               json_pack("{s:s, s:o, s:s?, s:I}", "status", "ok", "images", images, "current",
+                         timeline->current ? timeline->current->id : NULL, "bytes_kept",
+                         timeline->current ? (json_int_t)session_kept_bytes(kernel->runner.session) : 0));
+}
+
+static void checkpoint(struct kernel *kernel, const struct request *request) {
+    const char *name = request_string(request, "name", "");
+    struct error error;
+    if (travel_name(&kernel->runner, name, &error) < 0)
+        reply_error(&kernel->jupyter, request, "BadName", error.text);
+    else
+        reply_send(
+            &kernel->jupyter, request, "petri_checkpoint_reply", NULL,
+            json_pack("{s:s, s:s, s:s}", "status", "ok", "name", name, "image", kernel->runner.timeline.current->id));
+}
+
+static void forget(struct kernel *kernel, const struct request *request) {
+    const char *name = request_string(request, "name", "");
+    struct error error;
+    if (timeline_unname(&kernel->runner.timeline, name) == 0) {
+        reply_send(&kernel->jupyter, request, "petri_forget_reply", NULL, json_pack("{s:s}", "status", "ok"));
+        return;
+    }
+    (void)error_set(&error, ENOENT, "no checkpoint is called \"%.64s\"", name);
+    send_unknown(kernel, request, &error);
+}
+
+static void restore(struct kernel *kernel, const struct request *request) {
+    struct runner *runner = &kernel->runner;
+    struct error error;
+    struct timeline_node *node = travel_find_asked(runner, request->message.content, &error);
+    char way[TIMELINE_WAY_BYTES];
+    preload_cancel(&kernel->preload);
+    if (node)
+        timeline_tell_way(&runner->timeline, node, way, sizeof way);
+    if (!node)
+        send_unknown(kernel, request, &error);
+    else if (travel_go(runner, node, &error) < 0)
+        reply_error(&kernel->jupyter, request, "SandboxError", error.text);
+    else
+        reply_send(&kernel->jupyter, request, "petri_restore_reply", NULL,
+                   json_pack("{s:s, s:s, s:i, s:s}", "status", "ok", "image", node->id, "execution_count",
+                             node->state.execution_count, "detail", way));
+}
+
+static const struct row {
+    const char *msg_type;
+    void (*answer)(struct kernel *kernel, const struct request *request);
+    bool waits; /* for the session's own run to be over */
+} rows[] = {
+    {"petri_checkpoint_request", checkpoint, false},
+    {"petri_forget_request", forget, false},
+    {"petri_restore_request", restore, true},
+    {"petri_timeline_request", timeline, false},
+};
+
+/* The table of routes has no other types. */
+static const struct row *find(const struct request *request) {
+    size_t i = 0;
+    while (i + 1 < sizeof rows / sizeof rows[0] && strcmp(rows[i].msg_type, request->message.msg_type) != 0)
+        i++;
+    return &rows[i];
+}
+
+static bool may_be_answered(const struct runner *runner, const struct request *request) {
+    return runner->state != RUNNER_WARMING && (!runner->own || !find(request)->waits);
+}
+
+/* Steals the request. */
+static void answer(struct kernel *kernel, struct request *request) {
+    find(request)->answer(kernel, request);
+    reply_idle(&kernel->jupyter, request);
+}
+
+void control_travel(struct kernel *kernel, struct request *request) {
+    reply_busy(&kernel->jupyter, request);
+    if (may_be_answered(&kernel->runner, request))
+        answer(kernel, request);
+    else
+        request_queue_push(&kernel->runner.travels, request);
+}
+
+void control_travel_waiting(struct kernel *kernel) {
+    struct request_queue waiting = kernel->runner.travels;
+    struct request *request;
+    kernel->runner.travels = (struct request_queue){0};
+    while ((request = request_queue_pop(&waiting)))
+        if (may_be_answered(&kernel->runner, request))
+            answer(kernel, request);
+        else
+            request_queue_push(&kernel->runner.travels, request);
+}
