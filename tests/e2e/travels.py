@@ -1,0 +1,58 @@
+"""
+Rows for time travel: something that a session has, a cell that changes it, and what a look at it gives before and
+after. check() goes to and fro between the two states in each way that there is, and looks.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    make: str
+    change: str
+    look: str  # it may change what it looks at: it is run with "commit": false
+    before: str  # the text of the look's value
+    after: str
+
+
+def look(kernel, row, expected, where):
+    cell = kernel.ask(row.look, {"commit": False})
+    assert cell.ok, f"{where}: {row.look}\n{cell}"
+    assert cell.report["committed"] is False, where
+    assert cell.result == expected, f"{where}: {row.look}"
+
+
+def restore(kernel, **to):
+    """By a request on the control channel."""
+    reply = kernel.control("petri_restore_request", to)
+    assert reply["status"] == "ok", reply
+
+
+def run(kernel, code, **petri):
+    """A cell that has to go well; the id of its image."""
+    cell = kernel.ask(code, petri)
+    assert cell.ok, f"{code}\n{cell}"
+    assert cell.report["committed"], code
+    return cell.report["image"]
+
+
+def check(kernel, row, base):
+    """Each state has to be as it was, whichever way leads to it; base: where to begin."""
+    kernel.good(f"%restore {base}")
+    made = run(kernel, row.make)
+    changed = run(kernel, row.change)
+    look(kernel, row, row.after, "changed")
+    kernel.good("%undo")
+    look(kernel, row, row.before, "undone")
+    kernel.good("%redo")
+    look(kernel, row, row.after, "redone")
+    kernel.good(f"%restore {base}")
+    restore(kernel, to=made)
+    look(kernel, row, row.before, "restored from before it was there")
+    run(kernel, row.change, **{"from": made})
+    look(kernel, row, row.after, "changed in a branch")
+    restore(kernel, to=changed)
+    look(kernel, row, row.after, "restored to the other branch")
+    crashed = kernel.ask(f"{row.look}\nimport os; os._exit(1)", {"from": made})
+    assert crashed.ename == "CellCrashed", crashed
+    look(kernel, row, row.after, "after a crash in the state before")
