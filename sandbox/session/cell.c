@@ -361,6 +361,13 @@ static void await_gone(const struct cell *cell) {
         cell->session->current->broken = r;
 }
 
+static void drop_result(struct cell *cell) {
+    pid_t killed;
+    image_unref(cell->result, &killed);
+    killed_add(cell_killed(cell), killed);
+    cell->result = NULL;
+}
+
 static void cell_free(struct cell *cell) {
     pid_t killed;
     struct cell **at = &cell->session->cells;
@@ -369,8 +376,7 @@ static void cell_free(struct cell *cell) {
     *at = cell->next;
     image_unref(cell->image, &killed);
     killed_add(&cell->session->killed, killed);
-    image_unref(cell->result, &killed);
-    killed_add(cell_killed(cell), killed);
+    drop_result(cell);
     threads_fini(&cell->threads);
     if (cell->place >= 0)
         beside_leave(cell->session, cell->place, steal_fd(&cell->init.pidfd), cell->layer);
@@ -468,7 +474,8 @@ void cell_discard(struct cell *cell) {
     }
     if (cell->role == CELL_EPHEMERAL)
         layer_remove(cell->session->zygote.files_fd, cell->layer); /* of the other kind beside.h does it */
-    else if (cell->role == CELL_OF_SESSION && cell->wrote)
+    drop_result(cell); /* what it has open would be kept by the folder's overlay */
+    if (cell->role == CELL_OF_SESSION && cell->wrote)
         undo(cell);
     cell_free(cell);
 }
