@@ -1,0 +1,91 @@
+"""What a notebook's user and front end see of going back: numbers, outputs, widgets, names and what is gone."""
+
+import pytest
+
+from conftest import shared_kernel as kernel  # noqa: F401
+from processes import family
+from travels import restore, run
+
+pytestmark = pytest.mark.xdist_group("time-travel-session")  # one process: the kernel is there once
+
+
+def comms(kernel):
+    return set(kernel.shell_reply(kernel.client.comm_info())["content"]["comms"])
+
+
+def test_inputs_outputs_and_the_next_number_are_those_of_the_state(kernel):
+    first = kernel.ask("6 * 7", {})
+    number = first.reply["execution_count"]
+    kernel.good("'later'")
+    kernel.good("%undo")
+    cell = kernel.ask(f"_, Out[{number}], In[{number}], len(In)", {})
+    assert cell.result == f"(42, 42, '6 * 7', {number + 2})"
+    assert cell.reply["execution_count"] == number + 1
+
+
+def test_comms_are_those_of_the_state(kernel):
+    kernel.good("%checkpoint without")
+    opened = run(kernel, "from comm import create_comm\nc = create_comm(target_name='t', comm_id='travelled')")
+    run(kernel, "c.close()")
+    assert comms(kernel) == set()
+    restore(kernel, to=opened)
+    assert comms(kernel) == {"travelled"}
+    kernel.good("%restore without")
+    assert comms(kernel) == set()
+    kernel.good("%redo")
+    assert comms(kernel) == {"travelled"}
+
+
+def test_name_that_is_given_again_moves(kernel):
+    kernel.good("x = 1")
+    kernel.good("%checkpoint moved")
+    kernel.good("x = 2")
+    kernel.good("%checkpoint moved")
+    kernel.good("x = 3")
+    kernel.good("%restore moved")
+    assert kernel.value("x") == "2"
+
+
+def test_undo_after_a_cell_that_was_rolled_back_undoes_the_one_before(kernel):
+    kernel.good("x = 1")
+    kernel.good("x = 2")
+    assert kernel.run("x = 3; import os; os._exit(1)").ename == "CellCrashed"
+    assert kernel.run("%%limits timeout=300ms\nx = 4\nwhile True: pass").ename == "CellTimeout"
+    kernel.good("%undo")
+    assert kernel.ask("x", {"commit": False}).result == "1"
+
+
+def test_restoration_asked_for_while_a_cell_runs_comes_after_it(kernel):
+    made = run(kernel, "x = 'before'")
+    request, messages = kernel.start_busy("x = 'after'; input()", "import sys")
+    request_of_control = kernel.client.session.msg("petri_restore_request", {"to": made})
+    kernel.client.control_channel.send(request_of_control)
+    assert kernel.control("petri_timeline_request")["current"] == made
+    kernel.finish(request, messages)
+    reply = kernel.client.get_control_msg(timeout=60)
+    assert reply["parent_header"]["msg_id"] == request_of_control["header"]["msg_id"]
+    assert reply["content"]["status"] == "ok"
+    assert kernel.value("x") == "'before'"
+
+
+def test_hundreds_of_undos_and_redos_leave_no_process(kernel):
+    kernel.good("n = 1")
+    kernel.good("n = 2")
+    before = len(family(kernel.pid))
+    for _ in range(150):
+        kernel.good("%undo")
+        kernel.good("%redo")
+    assert len(family(kernel.pid)) <= before + 4
+    assert kernel.value("n") == "2"
+
+
+def test_state_that_made_room_says_that_it_is_gone(start, configure):
+    configure(profiles={"notebook": {"history": 3}})
+    small = start()
+    images = [run(small, f"x = {n}") for n in range(5)]
+    gone = small.run("%restore 1")
+    assert (gone.ename, small.value("x")) == ("UnknownImage", "4")
+    assert "the state after [1] is gone" in gone.reply["evalue"]
+    assert small.control("petri_restore_request", {"to": images[0]})["ename"] == "UnknownImage"
+    assert small.ask("x", {"from": images[0]}).ename == "UnknownImage"
+    assert small.value("x") == "4"
