@@ -145,20 +145,19 @@ void timeline_go(struct timeline *timeline, struct timeline_node *node) {
     timeline->current = node;
 }
 
+/* The later it is to go, the greater; the current one never. */
+static int worth(const struct timeline *timeline, const struct timeline_node *node) {
+    return json_array_size(node->names) > 0 ? 2 : node == timeline->current->parent;
+}
+
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {
-    struct timeline_node *oldest = NULL;
+    struct timeline_node *first = NULL;
     for (size_t i = 0; i < timeline->n; i++) {
         struct timeline_node *node = timeline->node[i];
-        if (!node->image || node == timeline->current)
-            continue;
-        if (json_array_size(node->names) == 0) {
-            oldest = node;
-            break;
-        }
-        if (!oldest)
-            oldest = node;
+        if (node->image && node != timeline->current && (!first || worth(timeline, node) < worth(timeline, first)))
+            first = node;
     }
-    if (oldest)
-        drop_image(timeline, oldest);
-    return oldest;
+    if (first)
+        drop_image(timeline, first);
+    return first;
 }

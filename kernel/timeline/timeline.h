@@ -131,8 +131,9 @@ int timeline_name(struct timeline *timeline, struct timeline_node *node, const c
 /* Takes a name away. 0, or -ENOENT where no node has it. */
 int timeline_unname(struct timeline *timeline, const char *name) MUST_CHECK;
 
-/* Drops the image that is to go first: the oldest without a name, then the oldest; never the current one's. The node
- * that has lost it, or NULL where there is none to drop. */
+/* Drops the image that is to go first: the oldest without a name; then what the current one was made of, which is the
+ * next to be gone back to; then the oldest; never the current one's. The node that has lost it, or NULL where there is
+ * none to drop. */
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline);
 
 /* What lies between the current node and one to which one would go. The first node is no cell. Where what the two have

@@ -136,6 +136,10 @@ class Collector:
             self.messages.append(message)
 
 
+# So few that they are all kept once the state is planted: from then on one process goes for each that comes.
+FEW_STATES = "%limits history=4"
+
+
 class Session(Kernel):
     """A kernel with a canary in it."""
 
@@ -193,7 +197,7 @@ class Session(Kernel):
     def plant(self):
         """Makes the state that has to stay, and notes how many processes there are at rest."""
         self.looks = 0
-        for code in (PLANT, SWEEP, "pass"):
+        for code in (FEW_STATES, PLANT, SWEEP, "pass"):
             self.do(code)
         self.look()
         self.at_rest = self.steady()

@@ -279,6 +279,19 @@ static void test_drop_oldest_keeps_names_longest_and_the_current_always(void **s
     assert_int_equal(timeline->n, 4);
 }
 
+/* Who tries again and again from one state goes back to that. */
+static void test_drop_oldest_keeps_what_the_current_one_was_made_of(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    timeline_go(timeline, first);
+    struct timeline_node *two = add(timeline, 2);
+    timeline_go(timeline, first);
+    add(timeline, 3);
+    assert_ptr_equal(timeline_drop_oldest(timeline), one);
+    assert_ptr_equal(timeline_drop_oldest(timeline), two);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+}
+
 static void test_nodes_past_the_most_are_forgotten(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *first = timeline->current, *one = add(timeline, 1);
@@ -421,6 +434,7 @@ int main(void) {
         WITH_TIMELINE(test_name_of_another_node_moves),
         WITH_TIMELINE(test_unname_takes_it_away),
         WITH_TIMELINE(test_drop_oldest_keeps_names_longest_and_the_current_always),
+        WITH_TIMELINE(test_drop_oldest_keeps_what_the_current_one_was_made_of),
         WITH_TIMELINE(test_nodes_past_the_most_are_forgotten),
         WITH_TIMELINE(test_nodes_that_are_forgotten_are_no_way_on),
         WITH_TIMELINE(test_nodes_with_images_and_the_current_are_never_forgotten),
