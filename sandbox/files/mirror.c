@@ -225,8 +225,7 @@ int mirror_status(int dir_fd, const char *name, const struct stat *st) {
     const bool owned = is_owned(&is, st);
     if (!owned && fchownat(dir_fd, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    if (!(owned && has_mode(&is, st)) && !S_ISLNK(st->st_mode) &&
-        fchmodat(dir_fd, name, st->st_mode & PERMISSIONS, 0))
+    if (!(owned && has_mode(&is, st)) && !S_ISLNK(st->st_mode) && fchmodat(dir_fd, name, st->st_mode & PERMISSIONS, 0))
         return -errno;
     if (has_time(&is, st))
         return 0;

@@ -86,7 +86,7 @@ static int find(struct snapshot *snapshot, const struct snapshot_place *place, c
     if (stands && match(snapshot, live, &kept))
         return 0;
     if (stands && (!*ret_node || (*ret_node)->round != snapshot->round))
-        return -EUCLEAN; /* no other process makes names there */
+        return -EUCLEAN;                              /* no other process makes names there */
     if (stands && unlinkat(place->other_fd, name, 0)) /* by another name it has got another copy: part() */
         return -errno;
     snapshot_set_apart(snapshot);

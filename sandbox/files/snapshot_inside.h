@@ -16,7 +16,7 @@ struct snapshot {
     struct snapshot_folders folders;
     struct snapshot_nodes nodes;
     uint64_t round;
-    struct timespec begun; /* when live files were written first since the last look; 0: at any time */
+    struct timespec begun;            /* when live files were written first since the last look; 0: at any time */
     struct snapshot_version *present; /* the version that the kept files are; NULL where nobody wants that */
     uint64_t n_versions;              /* that have been set apart */
 };

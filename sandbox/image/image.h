@@ -46,10 +46,10 @@ void image_unref(struct image *image, pid_t *ret_killed);
 int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
 /*
- * The other way round: the image goes on with the copy, and the caller gets the keeper and the memory that it had, to make
- * the session's own cell of. So each image that is kept is a copy of the one memory in which cells run: were cells the
- * copies, each copy would be one of all those before it, and Linux looks at all of them for each mapping that it copies.
- * 0, -EUCLEAN or -errno.
+ * The other way round: the image goes on with the copy, and the caller gets the keeper and the memory that it had, to
+ * make the session's own cell of. So each image that is kept is a copy of the one memory in which cells run: were cells
+ * the copies, each copy would be one of all those before it, and Linux looks at all of them for each mapping that it
+ * copies. 0, -EUCLEAN or -errno.
  *
  * See: anon_vma_clone() in Linux.
  */
