@@ -63,6 +63,12 @@ void snapshot_begin(struct snapshot *snapshot) {
         snapshot->begun = (struct timespec){0}; /* then all count as changed */
 }
 
+bool snapshot_take_access(struct snapshot *snapshot) {
+    const bool restored = snapshot->restored_access;
+    snapshot->restored_access = false;
+    return restored;
+}
+
 void snapshot_suspect(struct snapshot *snapshot, ino_t live) {
     struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
     if (node)

@@ -78,6 +78,10 @@ int snapshot_commit(struct snapshot *snapshot);
 /* Makes the live files equal to the copy again. 0 or -errno. */
 int snapshot_restore(struct snapshot *snapshot);
 
+/* Whether a folder has got back another mode or owner since the last call: what has it mounted may go on with the one
+ * before. */
+bool snapshot_take_access(struct snapshot *snapshot);
+
 /* Live files may be written from now on, which none was since the last commit or restoring. It may be said again; where
  * it isn't said, the next look takes each file for changed. */
 void snapshot_begin(struct snapshot *snapshot);

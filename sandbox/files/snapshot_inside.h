@@ -16,6 +16,7 @@ struct snapshot {
     struct snapshot_folders folders;
     struct snapshot_nodes nodes;
     uint64_t round;
+    bool restored_access;             /* snapshot_take_access() */
     struct timespec begun;            /* when live files were written first since the last look; 0: at any time */
     struct snapshot_version *present; /* the version that the kept files are; NULL where nobody wants that */
     uint64_t n_versions;              /* that have been set apart */

@@ -141,7 +141,9 @@ static int restore(struct snapshot *snapshot, const struct snapshot_place *place
     int r = look(snapshot, place, name, kept, &changed);
     if (r || !changed)
         return r;
-    r = put_back(place, name, kept);
+    r = fstatat(place->other_fd, name, &live, AT_SYMLINK_NOFOLLOW) ? -errno : put_back(place, name, kept);
+    snapshot->restored_access |= S_ISDIR(kept->st_mode) && (live.st_mode != kept->st_mode ||
+                                                            live.st_uid != kept->st_uid || live.st_gid != kept->st_gid);
     if (r == 0)
         r = mirror_status(place->other_fd, name, kept);
     if (r == 0 && fstatat(place->other_fd, name, &live, AT_SYMLINK_NOFOLLOW))

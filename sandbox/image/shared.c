@@ -289,6 +289,32 @@ int shared_keep(struct shared *shared, int memory_fd) {
     return 0;
 }
 
+static bool has_inode(const struct shared *shared, uint64_t inode) {
+    for (size_t i = 0; i < shared->n; i++)
+        if (!shared->piece[i].is_memory && shared->piece[i].inode == inode)
+            return true;
+    return false;
+}
+
+/* Where it fails, the room is free once the image is gone. A file that a cell has given a name since has links. */
+static void empty(const struct shared_piece *piece, const struct descriptors *list, pid_t pid) {
+    struct stat st;
+    auto_fd fd = saved_open(pid, list->at[piece->descriptor].fd, O_RDWR);
+    if (fd < 0 || fstat(fd, &st) || st.st_nlink > 0 || ftruncate(fd, 0))
+        return;
+}
+
+void shared_free_room(struct shared *shared, const struct descriptors *list, pid_t pid, const struct shared *other) {
+    for (size_t i = 0; i < shared->n; i++) {
+        struct shared_piece *piece = &shared->piece[i];
+        if (piece->is_emptied || piece->saved.bytes == 0 || list->at[piece->descriptor].kind != DESCRIPTOR_UNNAMED ||
+            has_inode(other, piece->inode))
+            continue;
+        empty(piece, list, pid);
+        piece->is_emptied = true;
+    }
+}
+
 uint64_t shared_bytes(const struct shared *shared) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < shared->n; i++)
@@ -296,12 +322,13 @@ uint64_t shared_bytes(const struct shared *shared) {
     return bytes;
 }
 
-int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid) {
+int shared_put_back(struct shared *shared, const struct descriptors *list, pid_t pid) {
     static int (*const rounds[])(const struct saved *saved, pid_t pid, int number) = {saved_free_room, saved_put_back};
     int result = 0;
     for (size_t round = 0; round < sizeof rounds / sizeof rounds[0]; round++)
         for (size_t i = 0; i < shared->n; i++) {
-            const struct shared_piece *piece = &shared->piece[i];
+            struct shared_piece *piece = &shared->piece[i];
+            piece->is_emptied = false;
             int r = piece->saved.data ? rounds[round](&piece->saved, pid, list->at[piece->descriptor].fd) : 0;
             result = result ? result : r;
         }

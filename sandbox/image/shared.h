@@ -45,7 +45,8 @@ struct shared_piece {
     bool is_constant;    /* no cell can write to it: its contents are not saved */
     int seals;           /* of a memfd */
     struct saved saved;
-    void *contents; /* of an unlinked file that is mapped and not open, once the image is kept; owned */
+    bool is_emptied; /* shared_free_room() has looked at it */
+    void *contents;  /* of an unlinked file that is mapped and not open, once the image is kept; owned */
 };
 #define SHARED_NO_DESCRIPTOR SIZE_MAX
 
@@ -92,13 +93,17 @@ int shared_restore(const struct shared *shared, const struct descriptors *list, 
 int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) MUST_CHECK;
 
 /* Puts back what is saved. 0 or -errno of the first piece that could not be. */
-int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid);
+int shared_put_back(struct shared *shared, const struct descriptors *list, pid_t pid);
 
 /*
  * An image is kept: what it has mapped of unlinked files is kept by us from now on, for in an earlier image such a file
  * may have its name still, and be written by the cells of that. memory_fd is the image's. 0 or -errno.
  */
 int shared_keep(struct shared *shared, int memory_fd) MUST_CHECK;
+
+/* Empties the files without a name whose contents are saved, but for those that another image has, too: they take no
+ * room until they are put back. list and pid: as in shared_save(). */
+void shared_free_room(struct shared *shared, const struct descriptors *list, pid_t pid, const struct shared *other);
 
 /* What is saved and kept by us of an image. */
 uint64_t shared_bytes(const struct shared *shared);

@@ -243,14 +243,17 @@ static int identify(struct cell *cell) {
     return 0;
 }
 
-/* Makes the keeper, in the cell's control group. The session's own cells are where their image is, and go on with its
- * memory. */
+/*
+ * Makes the keeper, in the cell's control group. The session's own cells are where their image is, and go on with its
+ * memory; but where the session goes back to one image again and again, the memory that is left each time would be a
+ * copy of a copy.
+ */
 static int copy_image(struct cell *cell, struct error *error) {
     struct session *session = cell->session;
     const bool own = cell->role == CELL_OF_SESSION;
     const bool seeded = cell->role == CELL_BESIDE && cell->image == session->first && session->host.backend;
-    int r = own      ? image_leave_copy(cell->image, &session->area, &cell->keeper, &cell->memory_fd)
-            : seeded ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
+    int r = own && !cell->image->stays ? image_leave_copy(cell->image, &session->area, &cell->keeper, &cell->memory_fd)
+            : seeded                   ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
                      : image_copy_keeper(cell->image, &session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");

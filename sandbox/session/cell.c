@@ -427,7 +427,7 @@ void cell_commit(struct cell *cell) {
     end_locks_and_modes(cell);
     end_locks(cell);
     cell_reset_oom_score(cell->result->keeper);
-    kept_leave(cell->session, cell->image);
+    kept_leave(cell->session, cell->image, cell->result);
     session_files_commit(cell);
     session_set_current(cell->session, cell->result);
     cell->result = NULL;

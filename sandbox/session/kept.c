@@ -19,11 +19,14 @@ bool kept_has(const struct session *session, const struct image *image) {
     return kept;
 }
 
-void kept_leave(const struct session *session, struct image *image) {
+void kept_leave(const struct session *session, struct image *image, const struct image *to) {
     const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
     int r = kept_has(session, image) ? sockets_leave(&image->descriptors, &keeper) : 0;
     if (r && image->broken == 0)
         image->broken = r;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        if (kept->image != to)
+            shared_free_room(&kept->image->shared, &kept->image->descriptors, kept->image->keeper, &to->shared);
 }
 
 bool kept_has_keeper(const struct session *session, pid_t pid) {
@@ -99,8 +102,10 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
         break_session(session, r);
     if (r)
         return step_failed(ret_error, STEP_LAYER, -r, "its files");
-    kept_leave(session, left);
+    kept_leave(session, left, kept->image);
     image_put_back_shared(kept->image);
+    kept->image->stays = kept->image->was_restored;
+    kept->image->was_restored = true;
     session_set_current(session, image_ref(kept->image));
     r = kept->image->broken;
     return r ? step_failed(ret_error, STEP_IMAGE, -r, "its files without a name") : 0;

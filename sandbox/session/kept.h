@@ -28,8 +28,9 @@ struct kept_image {
 /* Whether an image is kept: then what is saved of it is to stay. */
 bool kept_has(const struct session *session, const struct image *image);
 
-/* The session goes on without an image, by a commit or to another one; where it is not kept nothing is to be done. */
-void kept_leave(const struct session *session, struct image *image);
+/* The session goes on without an image to another one, by a commit or by going there: kept ones give up what nothing
+ * but they would have. */
+void kept_leave(const struct session *session, struct image *image, const struct image *to);
 
 /* Whether a process is the keeper of a kept image. */
 bool kept_has_keeper(const struct session *session, pid_t pid);

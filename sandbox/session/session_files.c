@@ -266,14 +266,16 @@ int session_files_refresh(struct session *session) {
     return session->zygote.view.in_parts || reconfigure(session) ? zygote_refresh(&session->zygote) : 0;
 }
 
-/* Has the overlay show what lies below it. names: those that may have to do with it; released: as above. */
+/* Has the overlay show what lies below it; names, released: as above. It remembers who may enter a folder as long as
+ * something in that is open, and doesn't tell that. */
 static int refresh(struct session *session, const struct names *names, bool released) {
+    const bool access = snapshot_take_access(session->files.snapshot);
     int r = session_files_refresh(session);
-    if (r || (names->failed == 0 && names->n == 0))
+    if (r || (names->failed == 0 && names->n == 0 && !access))
         return r;
     auto_fd view_fd = tree_open(session->zygote.files_fd, "view");
     auto_fd live_fd = tree_open(session->files.folders.live, "folder");
-    bool right = names->failed == 0 && view_fd >= 0 && live_fd >= 0;
+    bool right = !access && names->failed == 0 && view_fd >= 0 && live_fd >= 0;
     for (size_t i = 0; right && i < names->n; i++)
         right = is_shown(session, view_fd, live_fd, names->path[i], released);
     if (right)
@@ -458,9 +460,8 @@ int session_files_go(struct session *session, struct snapshot_version *version) 
     if (r)
         return r;
     snapshot_begin(session->files.snapshot); /* nothing has been written since the last look */
-    const int listed = list_names(session, &names);
-    if (listed)
-        names.failed = listed;
+    if ((r = list_names(session, &names)))
+        names.failed = r;
     r = with_room(session, restore, NULL);
     if (r == 0)
         r = refresh(session, &names, false);

@@ -162,6 +162,46 @@ static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_close, "%d", fds[0]), 0);
 }
 
+static void file_without_a_name_of_a_state_that_was_left_takes_no_room(struct live *live) {
+    enum { BYTES = 4 << 20 };
+    uint64_t before, after, files;
+    struct kept_image *none = keep(live);
+    session_measure_files(live->session, &before, &files);
+    const long fd = live_call(live, SYS_open, "\"/tmp %d 0600", O_RDWR | O_TMPFILE);
+    const long data = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS);
+    CHECK_EQUAL(live_call(live, SYS_getrandom, "%ld %d 0", data, BYTES), BYTES);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld %ld %d 0", fd, data, BYTES), BYTES);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"end 3 %d", fd, BYTES - 3), 3);
+    struct kept_image *open = keep(live);
+    go(live, none);
+    session_measure_files(live->session, &after, &files);
+    CHECK(after < before + BYTES / 2);
+    go(live, open);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld %d 0", fd, BYTES - 3), BYTES - 3);
+    CHECK_TEXT(live_do(live, "read %ld", fd), "end");
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+    session_measure_files(live->session, &after, &files);
+    CHECK(after < before + BYTES / 2);
+}
+
+/* Something in it is open, so that an overlay that was mounted before remembers who might enter it. */
+static void folder_that_was_shut_is_open_again(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"rows 0755"), 0);
+    CHECK_TEXT(live_do(live, "put rows/held.txt x"), "ok");
+    CHECK(live_call(live, SYS_open, "\"rows/held.txt %d", O_RDWR) > 4);
+    struct kept_image *before = keep(live);
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"rows 0100"), 0);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "list rows"), "EACCES");
+    cell_discard(lost);
+    go(live, before);
+    CHECK_TEXT(live_do(live, "list rows"), "held.txt");
+    lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "call %d \"rows 0100", SYS_chmod), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "list rows"), "held.txt");
+}
+
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     enum { BYTES = 32 << 20 };
     struct kept_image *first = keep(live);
@@ -398,6 +438,8 @@ int main(void) {
         LIVE_CASE(mapped_file_is_the_same_file_again),
         LIVE_CASE(file_that_only_a_kept_image_has_takes_no_room),
         LIVE_CASE(connection_that_a_later_cell_closes_has_hung_up),
+        LIVE_CASE(file_without_a_name_of_a_state_that_was_left_takes_no_room),
+        LIVE_CASE(folder_that_was_shut_is_open_again),
         LIVE_CASE(kept_bytes_are_what_later_cells_have_changed),
         LIVE_CASE(thousand_restorations_leave_nothing),
         LIVE_CASE(random_walk_is_as_its_model),
