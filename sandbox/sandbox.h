@@ -259,6 +259,10 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
  * Without a control group it takes some milliseconds for each of them. */
 uint64_t session_kept_bytes(const struct session *session);
 
+/* Waits until the memory of what was forgotten, or has ended, is free again: up to some hundred milliseconds for each
+ * gigabyte. */
+void session_await_freed(struct session *session);
+
 /* Bytes of private memory that the session's image has more than image 0; 0 where that can't be told. */
 uint64_t session_grown_bytes(const struct session *session);
 

@@ -63,21 +63,23 @@ static void note_lost(const struct timeline_node *node, char *lost) {
     }
 }
 
-static bool is_over(const struct runner *runner) {
+/* Without control groups measuring takes long, so first what cells have changed is added up. What is still being freed
+ * must not have others go. */
+static bool is_over_memory(const struct runner *runner) {
     const struct timeline *timeline = &runner->timeline;
-    if ((int64_t)timeline->n_images > runner->limits.values[LIMIT_HISTORY])
-        return true;
-    if (timeline->n_images < 2)
-        return false;
     const uint64_t most = (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
-    if (session_is_watched(runner->session)) { /* measuring takes long, so first what cells have changed is added up */
-        uint64_t changed = 0;
-        for (size_t i = 0; i < timeline->n; i++)
-            changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
-        if (changed <= most)
-            return false;
-    }
+    uint64_t changed = 0;
+    for (size_t i = 0; i < timeline->n; i++)
+        changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
+    if ((session_is_watched(runner->session) && changed <= most) || session_kept_bytes(runner->session) <= most)
+        return false;
+    session_await_freed(runner->session);
     return session_kept_bytes(runner->session) > most;
+}
+
+static bool is_over(const struct runner *runner) {
+    const size_t n = runner->timeline.n_images;
+    return (int64_t)n > runner->limits.values[LIMIT_HISTORY] || (n > 1 && is_over_memory(runner));
 }
 
 /* Holds what is kept to the limits. */
@@ -88,7 +90,6 @@ static void trim(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
         if (!gone)
             return;
         note_lost(gone, lost);
-        session_settle(runner->session);
     }
 }
 
@@ -184,6 +185,8 @@ void travel_end(struct run *run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
     if (travel_keeps(run) && run->result.has_image)
         add_step(run);
+    if (!run->result.has_image)
+        return; /* and what its cell held is still being freed */
     trim(runner, lost);
     tell_lost(run, lost);
 }
@@ -267,10 +270,10 @@ struct timeline_node *travel_find_asked(struct runner *runner, const json_t *con
     return NULL;
 }
 
-static unsigned count_named(const struct timeline *timeline) {
-    unsigned n = 0;
+static size_t count_names(const struct timeline *timeline) {
+    size_t n = 0;
     for (size_t i = 0; i < timeline->n; i++)
-        n += timeline->node[i]->image && json_array_size(timeline->node[i]->names) > 0;
+        n += json_array_size(timeline->node[i]->names);
     return n;
 }
 
@@ -281,8 +284,7 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
         return error_set(ret_error, EINVAL, "the name \"%.64s\" %s", name, problem);
     if (!timeline->current)
         return error_set(ret_error, EINVAL, "there is no session yet");
-    if (json_array_size(timeline->current->names) == 0 && !timeline_find(timeline, name) &&
-        count_named(timeline) >= runner->limits.values[LIMIT_HISTORY])
+    if (!timeline_find(timeline, name) && (int64_t)count_names(timeline) >= runner->limits.values[LIMIT_HISTORY])
         return error_set(ret_error, EINVAL, "there are as many checkpoints as the limit history allows: %%forget one");
     return timeline_name(timeline, timeline->current, name) < 0 ? error_set(ret_error, ENOMEM, "there is no memory")
                                                                 : 0;
@@ -424,6 +426,8 @@ void travel_line(struct run *run, const json_t *code) {
     struct travel_line line;
     struct error error;
     run->result.travelled = true;
+    if (run->asked.spec.no_commit && !run->result.left[0] && runner->timeline.current)
+        memcpy(run->result.left, runner->timeline.current->id, sizeof run->result.left);
     if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
     else if (run->beside)

@@ -74,6 +74,10 @@ void session_forget(struct session *session, struct kept_image *kept) {
     free(kept);
 }
 
+void session_await_freed(struct session *session) {
+    killed_await(&session->killed);
+}
+
 void kept_fini(struct session *session) {
     while (session->kept)
         session_forget(session, session->kept);

@@ -89,3 +89,46 @@ def test_state_that_made_room_says_that_it_is_gone(start, configure):
     assert small.control("petri_restore_request", {"to": images[0]})["ename"] == "UnknownImage"
     assert small.ask("x", {"from": images[0]}).ename == "UnknownImage"
     assert small.value("x") == "4"
+
+
+def kept(kernel):
+    """The first lines of the cells whose states are there."""
+    images = kernel.control("petri_timeline_request", {})["images"]
+    return [image["code_first_line"] for image in images if image["kept"] and image["run_id"]]
+
+
+FILL = "x = {n}; big = os.urandom(60 << 20)"
+
+
+def test_states_that_hold_too_much_go_and_the_newest_stay(start, configure):
+    configure(profiles={"notebook": {"history_memory": "200M"}})
+    small = start()
+    run(small, "import os")
+    for n in range(7):
+        run(small, FILL.format(n=n))
+    there = kept(small)
+    assert [FILL.format(n=n) for n in (4, 5, 6)] == there[-3:] and len(there) <= 5, there
+    small.good("%undo 2")
+    assert small.value("x, len(big) >> 20") == "(4, 60)"
+
+
+def test_cell_that_holds_much_and_fails_has_no_state_go(start, configure):
+    configure(profiles={"notebook": {"history_memory": "200M"}})
+    small = start()
+    for n in range(5):
+        run(small, f"x = {n}")
+    before = kept(small)
+    for _ in range(3):
+        failed = small.run("import os\nbig = os.urandom(600 << 20)\nos._exit(1)")
+        assert failed.ename == "CellCrashed"
+        run(small, "'between'")
+    assert kept(small)[: len(before)] == before
+    small.good("%restore 1")
+    assert small.value("x") == "0"
+
+
+def test_line_of_a_request_that_keeps_nothing_changes_nothing(kernel):
+    kernel.good("x = 1")
+    kernel.good("x = 2")
+    assert kernel.ask("%undo", {"commit": False}).reply["status"] == "ok"
+    assert kernel.value("x") == "2"
