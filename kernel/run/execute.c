@@ -27,6 +27,7 @@
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/travel.h"
+#include "kernel/run/travel_lines.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,12 +12,10 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/log.h"
 #include "kernel/base/sandbox_error.h"
-#include "kernel/files/writeback.h"
 #include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/runner.h"
-#include "kernel/timeline/timeline_show.h"
 #include "kernel/timeline/travel_line.h"
 
 #include <errno.h>
@@ -217,9 +215,7 @@ static const char *tell_limits(const struct runner *runner, char *buf, size_t si
     return buf;
 }
 
-/* node, if its image is there; else NULL with a sentence. */
-static struct timeline_node *check_there(const struct runner *runner, struct timeline_node *node,
-                                         struct error *ret_error) {
+struct timeline_node *travel_check(const struct runner *runner, struct timeline_node *node, struct error *ret_error) {
     char limits[96];
     if (node->image)
         return node;
@@ -235,7 +231,7 @@ static struct timeline_node *check_there(const struct runner *runner, struct tim
 struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error) {
     struct timeline_node *node = timeline_find(&runner->timeline, text);
     if (node)
-        return check_there(runner, node, ret_error);
+        return travel_check(runner, node, ret_error);
     (void)error_set(ret_error, ENOENT,
                     "no checkpoint, number of a cell or id of a run is \"%.64s\"; %%timeline lists them", text);
     return NULL;
@@ -251,7 +247,7 @@ static struct timeline_node *find_by(struct runner *runner, const json_t *undo, 
     struct timeline_node *node =
         undo ? timeline_before(&runner->timeline, (unsigned)n) : timeline_after(&runner->timeline, (unsigned)n);
     if (node)
-        return check_there(runner, node, ret_error);
+        return travel_check(runner, node, ret_error);
     (void)error_set(ret_error, ENOENT, "there is nothing to %s", undo ? "undo" : "redo");
     return NULL;
 }
@@ -307,135 +303,4 @@ void travel_start(struct run *run) {
     current = runner->timeline.current;
     if (current)
         memcpy(run->result.parent, current->id, sizeof run->result.parent);
-}
-
-/* A line for the user, and the reply. */
-static void say(struct run *run, const char *text) {
-    char line[512];
-    const int n = snprintf(line, sizeof line, "%s.\n", text);
-    if (!run->asked.silent)
-        iopub_stream(run->runner->jupyter, run->request->message.header, "stdout", line, (size_t)n);
-}
-
-/* The first letter as that of a sentence. */
-static char *begin_sentence(char *text) {
-    if (text[0] >= 'a' && text[0] <= 'z')
-        text[0] = (char)(text[0] - 'a' + 'A');
-    return text;
-}
-
-static void go(struct run *run, struct timeline_node *node) {
-    struct runner *runner = run->runner;
-    struct timeline_way way;
-    struct error error;
-    char text[TIMELINE_WAY_BYTES + 128], told[TIMELINE_WAY_BYTES];
-    timeline_measure_way(&runner->timeline, node, &way);
-    timeline_tell_way(&runner->timeline, node, told, sizeof told);
-    if (travel_go(runner, node, &error) < 0) {
-        run_set_outcome(run, OUTCOME_SANDBOX, error.text);
-        return;
-    }
-    run->asked.session_limits = runner->limits;
-    snprintf(text, sizeof text, "%s%s", begin_sentence(told),
-             way.files > 0 && runner->writeback->on ? "; what was written to the folder on the disk stays there" : "");
-    say(run, text);
-}
-
-static void go_by(struct run *run, struct timeline_node *node, const char *where_not) {
-    struct error error;
-    if (!node)
-        run_set_outcome(run, OUTCOME_UNKNOWN, where_not);
-    else if (!check_there(run->runner, node, &error))
-        run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
-    else
-        go(run, node);
-}
-
-static void do_undo(struct run *run, const struct travel_line *line) {
-    go_by(run, timeline_before(&run->runner->timeline, line->n),
-          "there is nothing to undo: this is the session's beginning");
-}
-
-static void do_redo(struct run *run, const struct travel_line *line) {
-    go_by(run, timeline_after(&run->runner->timeline, line->n),
-          "there is nothing to redo: no cell after this one was undone");
-}
-
-static void do_restore(struct run *run, const struct travel_line *line) {
-    struct error error;
-    struct timeline_node *node = travel_find(run->runner, line->argument[0], &error);
-    if (node)
-        go(run, node);
-    else
-        run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
-}
-
-static void do_checkpoint(struct run *run, const struct travel_line *line) {
-    const struct timeline_node *current = run->runner->timeline.current;
-    struct error error;
-    char text[IMAGE_NAME_BYTES + 64];
-    if (travel_name(run->runner, line->argument[0], &error) < 0) {
-        run_set_outcome(run, OUTCOME_REFUSED, error.text);
-        return;
-    }
-    if (current->execution_count > 0)
-        snprintf(text, sizeof text, "%s is the state after [%d]", line->argument[0], current->execution_count);
-    else
-        snprintf(text, sizeof text, "%s is the present state", line->argument[0]);
-    say(run, text);
-}
-
-static void do_forget(struct run *run, const struct travel_line *line) {
-    char text[IMAGE_NAME_BYTES + 96];
-    if (timeline_unname(&run->runner->timeline, line->argument[0]) < 0) {
-        snprintf(text, sizeof text, "no checkpoint is called \"%s\"; %%timeline lists them", line->argument[0]);
-        run_set_outcome(run, OUTCOME_UNKNOWN, text);
-        return;
-    }
-    snprintf(text, sizeof text, "%s is no name any more; what it named goes when there is no room for it",
-             line->argument[0]);
-    say(run, text);
-}
-
-static void do_timeline(struct run *run, const struct travel_line *line) {
-    json_t *data = timeline_show(&run->runner->timeline, clock_date_ms());
-    (void)line;
-    if (data && !run->asked.silent)
-        iopub_publish(run->runner->jupyter, run->request->message.header, "display_data",
-                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
-    else
-        json_decref(data);
-}
-
-typedef void travel_handler(struct run *run, const struct travel_line *line);
-static travel_handler *const handlers[TRAVEL_N] = {
-    [TRAVEL_UNDO] = do_undo,       [TRAVEL_REDO] = do_redo,         [TRAVEL_CHECKPOINT] = do_checkpoint,
-    [TRAVEL_RESTORE] = do_restore, [TRAVEL_TIMELINE] = do_timeline, [TRAVEL_FORGET] = do_forget,
-};
-
-bool travel_is_line(const json_t *code) {
-    struct travel_line line;
-    struct error error;
-    return json_is_string(code) &&
-           (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0 ||
-            handlers[line.travel]);
-}
-
-void travel_line(struct run *run, const json_t *code) {
-    struct runner *runner = run->runner;
-    struct travel_line line;
-    struct error error;
-    run->result.travelled = true;
-    if (run->asked.spec.no_commit && !run->result.left[0] && runner->timeline.current)
-        memcpy(run->result.left, runner->timeline.current->id, sizeof run->result.left);
-    if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
-        run_set_outcome(run, OUTCOME_REFUSED, error.text);
-    else if (run->beside)
-        run_set_outcome(run, OUTCOME_REFUSED, "a fresh run does not change the session, so it can't go back in it");
-    else if (!runner->timeline.current)
-        run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
-    else
-        handlers[line.travel](run, &line);
-    if (run->result.outcome == OUTCOME_OK)
-        run->result.reply = json_pack("{s:s}", "status", "ok");
 }

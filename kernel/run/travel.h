@@ -30,12 +30,6 @@ void travel_note(struct runner *runner);
  */
 void travel_start(struct run *run);
 
-/* Whether a cell consists of a line such as "%undo", right or wrong. code: a string, or anything else, or NULL. */
-bool travel_is_line(const json_t *code);
-
-/* Does what the line says: the run has a reply then, or an outcome. */
-void travel_line(struct run *run, const json_t *code);
-
 /* Whether a run that ends well leaves its image to the session. */
 bool travel_keeps(const struct run *run);
 
@@ -55,6 +49,9 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
 
 /* Finds what a text means, a node whose image is there. NULL with such a sentence. */
 struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error);
+
+/* node, if its image is there; else NULL with such a sentence. */
+struct timeline_node *travel_check(const struct runner *runner, struct timeline_node *node, struct error *ret_error);
 
 /* The same for what a petri_restore_request names: {"to": a text or a number}, {"undo": n} or {"redo": n}. */
 struct timeline_node *travel_find_asked(struct runner *runner, const json_t *content, struct error *ret_error);
