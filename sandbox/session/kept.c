@@ -29,11 +29,11 @@ void kept_leave(const struct session *session, struct image *image, const struct
             shared_free_room(&kept->image->shared, &kept->image->descriptors, kept->image->keeper, &to->shared);
 }
 
-bool kept_has_keeper(const struct session *session, pid_t pid) {
-    const struct kept_image *kept = session->kept;
-    while (kept && kept->image->keeper != pid)
-        kept = kept->next;
-    return kept;
+size_t kept_list_keepers(const struct session *session, pid_t *ret_pids, size_t max) {
+    size_t n = 0;
+    for (const struct kept_image *kept = session->kept; kept && n < max; kept = kept->next)
+        ret_pids[n++] = kept->image->keeper;
+    return n;
 }
 
 int session_keep(struct session *session, struct kept_image **ret_kept) {

@@ -32,8 +32,8 @@ bool kept_has(const struct session *session, const struct image *image);
  * but they would have. */
 void kept_leave(const struct session *session, struct image *image, const struct image *to);
 
-/* Whether a process is the keeper of a kept image. */
-bool kept_has_keeper(const struct session *session, pid_t pid);
+/* The keepers of kept images, at most max of them, some of them twice. How many. */
+size_t kept_list_keepers(const struct session *session, pid_t *ret_pids, size_t max);
 
 /* To be called when there is the first image, and no other: session_kept_bytes() begins at 0. */
 void kept_measure_base(struct session *session);

@@ -15,10 +15,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-enum { MAX_CHILDREN = 1024 };
+enum { MAX_CHILDREN = 4096 };
 
 static bool is_of_image(const struct image *image, pid_t pid) {
     return image && image->keeper == pid;
@@ -35,7 +36,12 @@ static bool is_known(const struct session *session, pid_t pid) {
             return true;
     return killed_has(&session->killed, pid) || killed_has(&session->killed_ephemeral, pid) ||
            beside_has(session, pid) || pid == session->zygote.pid || pid == session->worker ||
-           is_of_image(session->first, pid) || is_of_image(session->current, pid) || kept_has_keeper(session, pid);
+           is_of_image(session->first, pid) || is_of_image(session->current, pid);
+}
+
+static int by_number(const void *a, const void *b) {
+    const pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
+    return (one > other) - (one < other);
 }
 
 /* Whether it is in a pid namespace below ours: then it has a number more than we see. */
@@ -47,10 +53,13 @@ static bool is_below(pid_t pid) {
 }
 
 void strays_end(struct session *session) {
-    pid_t children[MAX_CHILDREN];
+    pid_t children[MAX_CHILDREN], keepers[MAX_CHILDREN];
     int n = descendants_list_children(getpid(), gettid(), children, MAX_CHILDREN);
+    const size_t n_keepers = kept_list_keepers(session, keepers, MAX_CHILDREN);
+    qsort(keepers, n_keepers, sizeof keepers[0], by_number);
     for (int i = 0; i < n; i++) {
-        if (is_known(session, children[i]) || !is_below(children[i]))
+        if (bsearch(&children[i], keepers, n_keepers, sizeof keepers[0], by_number) || is_known(session, children[i]) ||
+            !is_below(children[i]))
             continue;
         kill(children[i], SIGKILL);
         session->strays += waitpid(children[i], NULL, __WALL) == children[i];
