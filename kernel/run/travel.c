@@ -15,6 +15,7 @@
 #include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
+#include "kernel/policy/machine.h"
 #include "kernel/run/runner.h"
 #include "kernel/timeline/travel_line.h"
 
@@ -22,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOST_NAMES_BYTES = 256 };
+enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20 };
 
 static void drop(void *arg, struct kept_image *image) {
     struct runner *runner = arg;
@@ -61,18 +62,32 @@ static void note_lost(const struct timeline_node *node, char *lost) {
     }
 }
 
+/* What the states may hold; where the machine, or the container, is short of memory less. */
+static uint64_t most_bytes(const struct runner *runner) {
+    const struct machine_memory has = machine_memory("");
+    const int64_t most = runner->limits.values[LIMIT_HISTORY_MEMORY];
+    return (uint64_t)(has.available < has.total / SHORT_PART && most > SHORT_BYTES ? SHORT_BYTES : most);
+}
+
+/* Whether that is within it, however much memory the machine has, which is read only where it matters. */
+static bool is_little(const struct runner *runner, uint64_t bytes) {
+    return bytes <= SHORT_BYTES && bytes <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
+}
+
 /* Without control groups measuring takes long, so first what cells have changed is added up. What is still being freed
  * must not have others go. */
 static bool is_over_memory(const struct runner *runner) {
     const struct timeline *timeline = &runner->timeline;
-    const uint64_t most = (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
     uint64_t changed = 0;
     for (size_t i = 0; i < timeline->n; i++)
         changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
-    if ((session_is_watched(runner->session) && changed <= most) || session_kept_bytes(runner->session) <= most)
+    if (session_is_watched(runner->session) && is_little(runner, changed))
+        return false;
+    const uint64_t held = session_kept_bytes(runner->session);
+    if (is_little(runner, held) || held <= most_bytes(runner))
         return false;
     session_await_freed(runner->session);
-    return session_kept_bytes(runner->session) > most;
+    return session_kept_bytes(runner->session) > most_bytes(runner);
 }
 
 static bool is_over(const struct runner *runner) {
