@@ -81,7 +81,7 @@ static bool is_over_memory(const struct runner *runner) {
     uint64_t changed = 0;
     for (size_t i = 0; i < timeline->n; i++)
         changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
-    if (session_is_watched(runner->session) && is_little(runner, changed))
+    if (session_is_watched(runner->session) && changed <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY])
         return false;
     const uint64_t held = session_kept_bytes(runner->session);
     if (is_little(runner, held) || held <= most_bytes(runner))
