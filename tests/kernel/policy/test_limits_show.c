@@ -40,7 +40,7 @@ static void test_limits_show_has_a_row_for_each_limit(void **state) {
     const char *plain = text_of(data, "text/plain"), *html = text_of(data, "text/html");
     assert_non_null(
         strstr(plain, "\ntimeout         1500 ms     60 s                                wall clock of a cell"));
-    assert_non_null(strstr(plain, "\ncode           256 KiB     256 KiB "));
+    assert_non_null(strstr(plain, "\ncode            256 KiB     256 KiB "));
     assert_int_equal(count(plain, "\n"), 1 + LIMIT_N);
     assert_int_equal(count(html, "<tr>"), 1 + LIMIT_N);
     assert_int_equal(count(html, "<progress"), 0);
@@ -58,7 +58,7 @@ static void test_limits_show_of_what_is_used_has_it_with_a_bar(void **state) {
     json_t *data = show(&used);
     const char *plain = text_of(data, "text/plain"), *html = text_of(data, "text/html");
     assert_non_null(strstr(plain, "\ntimeout         1500 ms     60 s        375 ms "));
-    assert_non_null(strstr(plain, "\nmemory         256 MiB     1 GiB       200 MiB     300 MiB "));
+    assert_non_null(strstr(plain, "\nmemory          256 MiB     1 GiB       200 MiB     300 MiB "));
     assert_non_null(strstr(html, "value=\"0.250\""));
     assert_non_null(strstr(html, "value=\"1.000\"")); /* more than the limit is all of it */
     assert_int_equal(count(html, "<progress"), 3);

@@ -105,7 +105,7 @@ static void test_limits_line_without_values_shows_the_table(void **state) {
     (void)state;
     begin_cell("# a comment\n\n%limits", id);
     harness_wait_published(&h, "display_data", id, &table);
-    assert_non_null(strstr(plain_of(&table), "\ncpu            240 s  "));
+    assert_non_null(strstr(plain_of(&table), "\ncpu             240 s  "));
     assert_non_null(strstr(plain_of(&table), " 3.0 MiB ")); /* what the session has written: fake_sandbox.c */
     message_fini(&table);
     harness_done(&h, "ok");
