@@ -219,6 +219,7 @@ void runner_interrupt_one(struct runner *runner, const char *msg_id) {
 void runner_watch(struct runner *runner, struct poll_set *set) {
     if (runner->state == RUNNER_WARMING)
         warm_watch(runner, set);
+    travel_watch(runner, set);
     if (runner_can_begin(runner))
         poll_set_deadline(set, 0); /* in the last turn another one began */
     /* Here, after all that was concluded in this turn: what ends last would wait for the next request otherwise. */
@@ -243,4 +244,5 @@ void runner_tick(struct runner *runner, int64_t now_us) {
             run->now.phase = RUN_OVER;
     }
     input_tick(runner);
+    travel_tick(runner, now_us);
 }

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20 };
+enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100 };
 
 static void drop(void *arg, struct kept_image *image) {
     struct runner *runner = arg;
@@ -32,6 +32,7 @@ static void drop(void *arg, struct kept_image *image) {
 
 void travel_init(struct runner *runner) {
     timeline_init(&runner->timeline, drop, runner);
+    runner->over_since_us = CLOCK_NEVER;
 }
 
 void travel_fini(struct runner *runner) {
@@ -74,8 +75,7 @@ static bool is_little(const struct runner *runner, uint64_t bytes) {
     return bytes <= SHORT_BYTES && bytes <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
 }
 
-/* Without control groups measuring takes long, so first what cells have changed is added up. What is still being freed
- * must not have others go. */
+/* Without control groups measuring takes long, so first what cells have changed is added up. */
 static bool is_over_memory(const struct runner *runner) {
     const struct timeline *timeline = &runner->timeline;
     uint64_t changed = 0;
@@ -84,29 +84,18 @@ static bool is_over_memory(const struct runner *runner) {
     if (session_is_watched(runner->session) && changed <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY])
         return false;
     const uint64_t held = session_kept_bytes(runner->session);
-    if (is_little(runner, held) || held <= most_bytes(runner))
-        return false;
-    session_await_freed(runner->session);
-    return session_kept_bytes(runner->session) > most_bytes(runner);
+    return !is_little(runner, held) && held > most_bytes(runner);
 }
 
-static bool is_over(const struct runner *runner) {
-    const size_t n = runner->timeline.n_images;
-    return (int64_t)n > runner->limits.values[LIMIT_HISTORY] || (n > 1 && is_over_memory(runner));
-}
-
-/* Holds what is kept to the limits. */
-static void trim(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
-    lost[0] = '\0';
-    while (is_over(runner)) {
-        const struct timeline_node *gone = timeline_drop_oldest(&runner->timeline);
-        if (!gone)
-            return;
+/* Drops the one that is to go first; lost: the names that it had. */
+static bool drop_one(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    const struct timeline_node *gone = timeline_drop_oldest(&runner->timeline);
+    if (gone)
         note_lost(gone, lost);
-    }
+    return gone;
 }
 
-static void tell_lost(const struct run *run, const char *lost) {
+static void tell_lost(const struct runner *runner, const char *lost) {
     char line[LOST_NAMES_BYTES + 160];
     if (!lost[0])
         return;
@@ -115,7 +104,44 @@ static void tell_lost(const struct run *run, const char *lost) {
                  "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
                  "history_memory bound what is kept.\n",
                  lost);
-    iopub_stream(run->runner->jupyter, NULL, "stderr", line, (size_t)n);
+    iopub_stream(runner->jupyter, NULL, "stderr", line, (size_t)n);
+}
+
+/*
+ * What a cell held that has ended is counted until it is free, which others can put off for some milliseconds by
+ * reading of it in /proc. So none goes for memory at the first look.
+ */
+static void trim_memory(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    const int64_t now_us = clock_us();
+    const bool is_over = runner->timeline.n_images > 1 && is_over_memory(runner);
+    if (!is_over || runner->over_since_us == CLOCK_NEVER)
+        runner->over_since_us = is_over ? now_us : CLOCK_NEVER;
+    if (!is_over || now_us - runner->over_since_us < OVER_MS * CLOCK_MS)
+        return;
+    do
+        session_await_freed(runner->session);
+    while (is_over_memory(runner) && drop_one(runner, lost));
+    runner->over_since_us = CLOCK_NEVER;
+}
+
+/* Holds what is kept to the limits. */
+static void trim(struct runner *runner) {
+    char lost[LOST_NAMES_BYTES] = "";
+    while ((int64_t)runner->timeline.n_images > runner->limits.values[LIMIT_HISTORY] && drop_one(runner, lost))
+        ;
+    trim_memory(runner, lost);
+    tell_lost(runner, lost);
+}
+
+void travel_watch(const struct runner *runner, struct poll_set *set) {
+    if (runner->state == RUNNER_IDLE && runner->over_since_us != CLOCK_NEVER)
+        poll_set_deadline(set, runner->over_since_us + OVER_MS * CLOCK_MS);
+}
+
+void travel_tick(struct runner *runner, int64_t now_us) {
+    if (runner->state == RUNNER_IDLE && runner->over_since_us != CLOCK_NEVER &&
+        now_us - runner->over_since_us >= OVER_MS * CLOCK_MS)
+        trim(runner);
 }
 
 void travel_note(struct runner *runner) {
@@ -187,7 +213,6 @@ static void add_step(struct run *run) {
 
 void travel_end(struct run *run) {
     struct runner *runner = run->runner;
-    char lost[LOST_NAMES_BYTES];
     struct error error;
     if (run->beside || !runner->timeline.current)
         return;
@@ -198,10 +223,8 @@ void travel_end(struct run *run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
     if (travel_keeps(run) && run->result.has_image)
         add_step(run);
-    if (!run->result.has_image)
-        return; /* and what its cell held is still being freed */
-    trim(runner, lost);
-    tell_lost(run, lost);
+    if (run->result.has_image)
+        trim(runner);
 }
 
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "kernel/run/run.h"
 
+struct poll_set;
 struct runner;
 struct timeline_node;
 
@@ -36,6 +37,10 @@ bool travel_keeps(const struct run *run);
 /* The run's cell has been committed, or there is none any more: adds its step; or goes back to where the run started.
  */
 void travel_end(struct run *run);
+
+/* Images that hold too much go once that has lasted for a while, also between two runs. */
+void travel_watch(const struct runner *runner, struct poll_set *set);
+void travel_tick(struct runner *runner, int64_t now_us);
 
 /* What the report says: the id of the image that the run leaves, NULL for none, and of the one that it was made of. */
 const char *travel_image(const struct run *run);
