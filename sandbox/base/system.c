@@ -24,6 +24,16 @@ static int result(long r) {
     return r < 0 ? -errno : (int)r;
 }
 
+/* A path with ".." that may not leave a folder can't be followed while anything is renamed or mounted on the machine:
+ * then Linux says EAGAIN. See: openat2(2). */
+static int open_within(int dir_fd, const char *path, const struct open_how *how) {
+    enum { TRIES = 1000 };
+    int r = -EAGAIN;
+    for (int i = 0; r == -EAGAIN && i < TRIES; i++)
+        r = result(syscall(SYS_openat2, dir_fd, path, how, sizeof *how));
+    return r;
+}
+
 int system_open_tree(const char *path, int recursive) {
     unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? (unsigned)AT_RECURSIVE : 0);
     return result(syscall(SYS_open_tree, AT_FDCWD, path, flags));
@@ -43,7 +53,7 @@ int system_open_in_root(const char *root, const char *path, bool through_links) 
         how.flags |= O_NOFOLLOW;
         how.resolve |= RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
     }
-    return result(syscall(SYS_openat2, root_fd, path, &how, sizeof how));
+    return open_within(root_fd, path, &how);
 }
 
 int system_open_beneath(int dir_fd, const char *path, int flags, unsigned mode) {
@@ -52,7 +62,7 @@ int system_open_beneath(int dir_fd, const char *path, int flags, unsigned mode) 
         .mode = mode,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
-    return result(syscall(SYS_openat2, dir_fd, path, &how, sizeof how));
+    return open_within(dir_fd, path, &how);
 }
 
 int system_move_mount(int mount_fd, const char *target) {
