@@ -237,7 +237,7 @@ bool session_settle(struct session *session);
 
 /*
  * An image that is kept, with the files of its time: what a session can go back to. It is a process that never runs; of
- * its memory and its files only what has changed since is there twice. No cell takes longer because there are some.
+ * its memory and its files only what has changed since is there twice. To make a cell none of them is looked at.
  */
 struct kept_image;
 

@@ -141,7 +141,8 @@ void travel_line(struct run *run, const json_t *code) {
     if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
     else if (run->beside)
-        run_set_outcome(run, OUTCOME_REFUSED, "a fresh run does not change the session, so it can't go back in it");
+        run_set_outcome(run, OUTCOME_REFUSED,
+                        "a fresh run does not change the session; send it without \"fresh\" to go back in that");
     else if (!runner->timeline.current)
         run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
     else

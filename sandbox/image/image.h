@@ -25,8 +25,8 @@ struct image {
     struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
-    bool was_restored; /* the session has gone back to it once */
-    bool stays;        /* and once more: from then on its cells are copies */
+    unsigned
+        times_restored; /* how often the session has gone back to it; from the second time on its cells are copies */
     int broken; /* -errno where what a rolled-back cell has changed could not be put back; then no cell is made of it */
 };
 

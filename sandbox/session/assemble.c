@@ -252,8 +252,9 @@ static int copy_image(struct cell *cell, struct error *error) {
     struct session *session = cell->session;
     const bool own = cell->role == CELL_OF_SESSION;
     const bool seeded = cell->role == CELL_BESIDE && cell->image == session->first && session->host.backend;
-    int r = own && !cell->image->stays ? image_leave_copy(cell->image, &session->area, &cell->keeper, &cell->memory_fd)
-            : seeded                   ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
+    int r = own && cell->image->times_restored < 2
+                ? image_leave_copy(cell->image, &session->area, &cell->keeper, &cell->memory_fd)
+            : seeded ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
                      : image_copy_keeper(cell->image, &session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");

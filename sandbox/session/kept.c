@@ -108,8 +108,7 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
         return step_failed(ret_error, STEP_LAYER, -r, "its files");
     kept_leave(session, left, kept->image);
     image_put_back_shared(kept->image);
-    kept->image->stays = kept->image->was_restored;
-    kept->image->was_restored = true;
+    kept->image->times_restored++;
     session_set_current(session, image_ref(kept->image));
     r = kept->image->broken;
     return r ? step_failed(ret_error, STEP_IMAGE, -r, "its files without a name") : 0;

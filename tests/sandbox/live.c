@@ -336,6 +336,26 @@ int live_count_processes(void) {
     return n;
 }
 
+int live_count_entries(const char *path) {
+    DIR *dir = opendir(path);
+    int n = 0;
+    CHECK(dir != NULL);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+int live_count_lines(const char *path) {
+    FILE *file = fopen(path, "re");
+    int n = 0;
+    CHECK(file != NULL);
+    for (int c; (c = getc(file)) != EOF;)
+        n += c == '\n';
+    (void)fclose(file);
+    return n;
+}
+
 struct cell_end live_await_death(struct cell *cell) {
     struct cell_end end;
     struct pollfd fd = {.fd = cell_exit_fd(cell), .events = POLLIN};

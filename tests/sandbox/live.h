@@ -89,6 +89,10 @@ void live_check_hidden(const char *answer);
 /* How many processes there are, for who looks. */
 int live_count_processes(void);
 
+/* The entries of a folder, and the lines of a file, as of /proc/self/fd and /proc/self/mountinfo. */
+int live_count_entries(const char *path);
+int live_count_lines(const char *path);
+
 /* Waits for the death of the cell's worker, and discards the cell. */
 struct cell_end live_await_death(struct cell *cell);
 

@@ -29,26 +29,6 @@ static int count_processes(void) {
     return n;
 }
 
-static int count_entries(const char *path) {
-    DIR *dir = opendir(path);
-    int n = 0;
-    CHECK(dir != NULL);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static int count_lines(const char *path) {
-    FILE *file = fopen(path, "re");
-    int c, n = 0;
-    CHECK(file != NULL);
-    while ((c = getc(file)) != EOF)
-        n += c == '\n';
-    (void)fclose(file);
-    return n;
-}
-
 /* Waits until those that are ending have ended, by doing what takes a while. */
 static void await_processes(struct live *live, int at_most) {
     for (int i = 0; i < 20000 && count_processes() > at_most; i++)
@@ -360,8 +340,8 @@ static void cell_whose_first_thread_ended_loses_only_itself(struct live *live) {
 }
 
 static void many_cells_leave_nothing(struct live *live) {
-    int processes = count_at_rest(live), descriptors = count_entries("/proc/self/fd");
-    int mounts = count_lines("/proc/self/mountinfo"), threads = count_entries("/proc/self/task");
+    int processes = count_at_rest(live), descriptors = live_count_entries("/proc/self/fd");
+    int mounts = live_count_lines("/proc/self/mountinfo"), threads = live_count_entries("/proc/self/task");
     for (int i = 0, cells = live_times(200); i < cells; i++) {
         struct cell *cell = live_start(live);
         CHECK_TEXT(live_ask(cell, i % 2 ? "put /dev/shm/f x" : "child still"), "ok");
@@ -374,9 +354,9 @@ static void many_cells_leave_nothing(struct live *live) {
             live_commit(cell);
     }
     await_processes(live, processes);
-    CHECK_EQUAL(count_entries("/proc/self/fd"), descriptors);
-    CHECK_EQUAL(count_lines("/proc/self/mountinfo"), mounts);
-    CHECK_EQUAL(count_entries("/proc/self/task"), threads);
+    CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(live_count_lines("/proc/self/mountinfo"), mounts);
+    CHECK_EQUAL(live_count_entries("/proc/self/task"), threads);
 }
 
 static const struct live_case cases[] = {

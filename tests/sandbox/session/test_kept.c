@@ -219,26 +219,6 @@ static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     session_forget(live->session, first);
 }
 
-static int count_entries(const char *path) {
-    DIR *dir = opendir(path);
-    int n = 0;
-    CHECK(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static int count_lines(const char *path) {
-    FILE *file = fopen(path, "re");
-    int n = 0;
-    CHECK(file);
-    for (int c; (c = fgetc(file)) != EOF;)
-        n += c == '\n';
-    (void)fclose(file);
-    return n;
-}
-
 static void thousand_restorations_leave_nothing(struct live *live) {
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     struct kept_image *one = keep(live);
@@ -254,15 +234,15 @@ static void thousand_restorations_leave_nothing(struct live *live) {
         if (i == 10) {
             session_settle(live->session);
             tasks = live_count_processes();
-            descriptors = count_entries("/proc/self/fd");
-            mounts = count_lines("/proc/self/mounts");
+            descriptors = live_count_entries("/proc/self/fd");
+            mounts = live_count_lines("/proc/self/mounts");
         }
     }
     while (session_settle(live->session))
         usleep(1000);
     CHECK(live_count_processes() <= tasks);
-    CHECK_EQUAL(count_entries("/proc/self/fd"), descriptors);
-    CHECK_EQUAL(count_lines("/proc/self/mounts"), mounts);
+    CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(live_count_lines("/proc/self/mounts"), mounts);
 }
 
 /* What the model knows of a session. */
@@ -271,7 +251,7 @@ static const char *const paths[FILES] = {"a.txt", "/tmp/b.txt", "/dev/shm/c.txt"
 struct state {
     long counter;
     char file[FILES][TEXT_BYTES]; /* "": there is none */
-    char open[TEXT_BYTES];        /* of /work/open.txt, by a descriptor */
+    char open[TEXT_BYTES];        /* of open.txt in the notebook's folder, by a descriptor */
     char mapped[64];              /* of a mapped file */
     char shared[64];              /* of memory that is shared and has no name */
     char unnamed[TEXT_BYTES];     /* of an unlinked file */
