@@ -112,9 +112,11 @@ static int part(struct snapshot *snapshot, const struct snapshot_place *place, c
     if (unlinkat(place->other_fd, name, 0))
         return -errno;
     int r = make(snapshot, place, name, live, node);
-    if (r == 0)
-        (*node)->names = names;
-    return r;
+    if (r)
+        return r;
+    (*node)->names = names;
+    (*node)->round = snapshot->round;
+    return 0;
 }
 
 /* same: but for its bytes, which the copy has already. */
@@ -139,7 +141,6 @@ static int renew(struct snapshot *snapshot, const struct snapshot_place *place, 
         snapshot_set_apart(snapshot);
         r = part(snapshot, place, name, live, &node);
         same = false;
-        node->round = snapshot->round;
     }
     if (r < 0)
         return r;
