@@ -137,3 +137,13 @@ def test_line_of_a_request_that_keeps_nothing_changes_nothing(kernel):
     kernel.good("x = 2")
     assert kernel.ask("%undo", {"commit": False}).reply["status"] == "ok"
     assert kernel.value("x") == "2"
+
+
+def test_lines_work_where_the_python_of_the_session_is_broken(kernel):
+    kernel.good("x = 'whole'")
+    kernel.good("%checkpoint whole")
+    kernel.good("type(get_ipython()).transform_cell = None")
+    assert kernel.run("x").reply["status"] == "error"  # so the next lines prove something
+    kernel.good("%timeline")
+    kernel.good("%restore whole")
+    assert kernel.value("x") == "'whole'"
