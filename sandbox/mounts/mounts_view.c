@@ -23,6 +23,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,16 +45,21 @@ static int bind(const char *source, const char *target, unsigned long with, stru
     return 0;
 }
 
+/* Where Linux can't make the folder that an overlay works in, it mounts the overlay, and read-only: that is no success
+ * here. See: ovl_make_workdir() in overlayfs. */
 static int mount_overlay(const char *lower, const char *upper, const char *work, const char *target,
                          unsigned long flags, struct error *error) {
     char data[4096]; /* a page, and no more */
+    struct statvfs mounted;
     int n = snprintf(data, sizeof data, "userxattr,index=off%s,lowerdir=%s,upperdir=%s,workdir=%s",
                      flags & MS_STRICTATIME ? ",xino=on" : "", lower, upper, work);
     if (n >= (int)sizeof data)
         return step_failed(error, STEP_MOUNT_OVERLAY, ENAMETOOLONG, "%s", target);
     if (mount("petri", target, "overlay", flags, data))
         return step_failed(error, STEP_MOUNT_OVERLAY, errno, "%s", target);
-    return 0;
+    if (statvfs(target, &mounted))
+        return step_failed(error, STEP_MOUNT_OVERLAY, errno, "%s", target);
+    return mounted.f_flag & ST_RDONLY ? step_failed(error, STEP_MOUNT_OVERLAY, EROFS, "%s", target) : 0;
 }
 
 /* As a name stands in an overlay's options. See: ovl_unescape() in overlayfs. */

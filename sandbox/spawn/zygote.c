@@ -240,11 +240,18 @@ static int make_sandbox(const struct state *state, uint64_t layer, struct prepar
     return r || ended == 0 ? r : step_failed(error, STEP_LAYER, -ended, "room");
 }
 
-/* A prepared sandbox has the mounts that there were when it was made. */
+/* A prepared sandbox has the mounts that there were when it was made. The new mount needs some names, and the session's
+ * files may have taken all. */
 static int renew(const struct state *state, struct prepared *ready, struct error *error) {
+    const struct template *template = state->context.template;
     if (ready->pid)
         spawn_discard(ready);
-    return mounts_renew_session(state->context.template, error);
+    int r = raise_file_limit(template->options, state->files_fd);
+    if (r)
+        return step_failed(error, STEP_LAYER, -r, "room");
+    r = mounts_renew_session(template, error);
+    int ended = restore_limit(template->options, state->files_fd, MOUNTS_LIVE_FILES);
+    return r || ended == 0 ? r : step_failed(error, STEP_LAYER, -ended, "room");
 }
 
 /* Does what is answered with a result alone. */

@@ -202,6 +202,29 @@ static void folder_that_was_shut_is_open_again(struct live *live) {
     CHECK_TEXT(live_do(live, "list rows"), "held.txt");
 }
 
+/* The folder is mounted anew, for which Linux needs a name more. */
+static void state_that_has_all_names_is_gone_back_to(struct live *live) {
+    struct kept_image *before = keep(live);
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "call %d \"rows 0755", SYS_mkdir), "0");
+    unsigned n = 0;
+    const char *made = "ok";
+    while (strcmp(made, "ok") == 0)
+        made = live_ask(cell, "put n%u x", n++);
+    CHECK_TEXT(made, "ENOSPC");
+    CHECK_TEXT(live_ask(cell, "call %d \"rows 0100", SYS_chmod), "0");
+    live_commit(cell);
+    struct kept_image *full = keep(live);
+    for (int i = 0; i < 2; i++) {
+        go(live, before);
+        CHECK_TEXT(live_do(live, "file n0"), "ENOENT");
+        go(live, full);
+        CHECK_TEXT(live_do(live, "file n0"), "x");
+        CHECK_EQUAL(live_call(live, SYS_unlink, "\"n1"), 0);
+        CHECK_TEXT(live_do(live, "put more x"), "ok");
+    }
+}
+
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     enum { BYTES = 32 << 20 };
     struct kept_image *first = keep(live);
@@ -420,6 +443,7 @@ int main(void) {
         LIVE_CASE(connection_that_a_later_cell_closes_has_hung_up),
         LIVE_CASE(file_without_a_name_of_a_state_that_was_left_takes_no_room),
         LIVE_CASE(folder_that_was_shut_is_open_again),
+        LIVE_CASE(state_that_has_all_names_is_gone_back_to),
         LIVE_CASE(kept_bytes_are_what_later_cells_have_changed),
         LIVE_CASE(thousand_restorations_leave_nothing),
         LIVE_CASE(random_walk_is_as_its_model),
