@@ -204,9 +204,17 @@ int session_stderr_fd(const struct session *session);
  */
 int session_capture(struct session *session, struct error *ret_error) MUST_CHECK;
 
+/*
+ * An image that is kept, with the files of its time: what a session can go back to. It is a process that never runs; of
+ * its memory and its files only what has changed since is there twice. To make a cell none of them is looked at.
+ */
+struct kept_image;
+
+/* The second and the third are for a cell that is not the session's own. */
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
-    CELL_FROM_FIRST,   /* image 0, over the files of that time; not of the session's own cell */
+    CELL_FROM_FIRST,   /* image 0, over the files of that time */
+    CELL_FROM_KEPT,    /* a kept image, over the files of its time */
 };
 
 /* What a cell is to its session. */
@@ -223,6 +231,7 @@ typedef bool cell_is_idle(void *arg);
  * NULL: somebody does. */
 struct cell_options {
     enum cell_source source;
+    struct kept_image *kept; /* of CELL_FROM_KEPT; it may be forgotten as soon as the cell is made */
     enum cell_role role;
     cell_is_idle *is_idle;
     void *arg;
@@ -234,12 +243,6 @@ struct cell_options {
  * places. Doesn't wait. True while there is more to come: call it again in some milliseconds.
  */
 bool session_settle(struct session *session);
-
-/*
- * An image that is kept, with the files of its time: what a session can go back to. It is a process that never runs; of
- * its memory and its files only what has changed since is there twice. To make a cell none of them is looked at.
- */
-struct kept_image;
 
 /* Keeps the session's present state. ret_kept is the caller's until session_forget() or session_destroy(). 0; -errno of
  * what keeps the session from going on where it can't; or -errno. */

@@ -117,7 +117,7 @@ static int restore(struct restorer *restorer, int fd, const struct lock *lock) {
 int locks_restore(const struct descriptors *list, struct restorer *restorer) {
     const bool any = list->of_kind[DESCRIPTOR_FILE] + list->of_kind[DESCRIPTOR_UNNAMED] > 0;
     int r = restorer_run(restorer);
-    for (size_t i = 0; r == 0 && any && !restorer->layered && i < list->n; i++) {
+    for (size_t i = 0; r == 0 && any && (restorer->whole || !restorer->layered) && i < list->n; i++) {
         const struct locks *locks = locks_of(list, i);
         for (size_t k = 0; r == 0 && locks && k < locks->n; k++)
             r = restore(restorer, list->at[i].fd, &locks->lock[k]);

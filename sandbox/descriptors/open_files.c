@@ -183,14 +183,24 @@ int open_files_restore(struct descriptors *list, struct restorer *restorer) {
     return r == 0 && n ? restore_some(list, restorer, rows, paths, n) : r;
 }
 
-/* Of a cell beside the one that has the same file it could not be told whose changes to put back. */
+static bool is_constant(const struct restorer *restorer, const struct descriptor *descriptor) {
+    auto_fd fd = saved_open(restorer->keeper, descriptor->fd, O_RDONLY);
+    return fd >= 0 && saved_is_constant(fd);
+}
+
+/* Of a cell beside the one that has the same file it could not be told whose changes to put back. A whole run has a
+ * copy by now: shared_restore.c. */
 static int restore_unnamed(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (restorer->beside || descriptor->withheld)
+    if (descriptor->withheld || (restorer->beside && !restorer->whole))
         return restorer_withhold(restorer, list, i);
+    if (restorer->whole && !is_constant(restorer, descriptor))
+        return 0;
     int made = restorer_reopen(restorer, descriptor->fd, descriptor->flags);
     if (made == -EUCLEAN)
         return made;
+    if (made < 0 && restorer->whole)
+        return restorer_withhold(restorer, list, i);
     descriptor->shared = made < 0;
     return made < 0 ? 0 : settle(list, restorer, i, made);
 }

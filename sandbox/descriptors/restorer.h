@@ -23,6 +23,7 @@ struct restorer {
     pid_t keeper;  /* of the image: has the originals */
     bool beside;   /* runs beside the session's cell: has no part in its output, nor in a file whose contents would
                       have to be put back */
+    bool whole;    /* such a cell, and a whole run: it has copies of those files, and may write what it has mapped */
     int *outputs;  /* such a cell's own pipes: our ends are put here, DESCRIPTORS_OUTPUTS of them; NULL for none */
     bool layered;  /* is always discarded, with a layer of its own (layers.h) */
     uint64_t room; /* bytes of the files that the cell may share with the image where it can't have its own */

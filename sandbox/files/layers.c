@@ -52,8 +52,12 @@ void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]) {
     snprintf(ret_name, LAYER_NAME_SIZE, "cells/%" PRIu64, id);
 }
 
-const char *layer_base(uint64_t id) {
-    return id & LAYER_OVER_FIRST ? "kept/first" : "kept/files";
+void layer_base(uint64_t id, char ret_name[LAYER_NAME_SIZE]) {
+    const uint64_t version = id >> 32 & LAYER_VERSION_MAX;
+    if (version)
+        snprintf(ret_name, LAYER_NAME_SIZE, "kept/versions/%" PRIu64, version);
+    else
+        snprintf(ret_name, LAYER_NAME_SIZE, "%s", id & LAYER_OVER_FIRST ? "kept/first" : "kept/files");
 }
 
 static int make_owned(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid) {

@@ -39,8 +39,12 @@ enum { LAYER_NAME_SIZE = 32 };
 /* Layers whose numbers have this bit lie over the first files instead of the committed ones: cells of image 0. */
 #define LAYER_OVER_FIRST (UINT64_C(1) << 63)
 
-/* What a layer lies over: "kept/files" or "kept/first". Static. */
-const char *layer_base(uint64_t id);
+/* Layers over a version of the files, by the number of its folder, have this in theirs; 0 is no version. */
+#define LAYER_OVER_VERSION(number) ((uint64_t)(number) << 32)
+enum { LAYER_VERSION_MAX = (1 << 30) - 1 };
+
+/* What a layer lies over: "kept/files", "kept/first" or "kept/versions/N". */
+void layer_base(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
 
 /* The name of a layer: "cells/ID". */
 void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);

@@ -29,6 +29,7 @@
 #define PETRI_SANDBOX_FILES_SNAPSHOT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -60,7 +61,15 @@ struct snapshot_version;
 struct snapshot_version *snapshot_keep(struct snapshot *snapshot);
 void snapshot_forget(struct snapshot_version *version);
 
-/* Where its files are: a folder's name below versions; "" where they are the kept ones. Until the next call. */
+/*
+ * Has a version's files stand in a folder of their own, as they are, until snapshot_unpin(), whatever the kept files
+ * become: for an overlay over them. ret_number: the folder's name below versions, never 0. It costs a link for each
+ * file the first time. 0; -ESTALE where the version is lost; or -errno.
+ */
+int snapshot_pin(struct snapshot_version *version, uint64_t *ret_number);
+void snapshot_unpin(struct snapshot_version *version);
+
+/* Where its files are: a folder's name below versions; "" where they are the kept ones alone. Until the next call. */
 const char *snapshot_version_name(const struct snapshot_version *version);
 
 /*

@@ -7,7 +7,8 @@
  * snapshot_commit.c.
  *
  * To go to a version its entries and the kept ones exchange their places, which takes a
- * rename for each of the uppermost. A live file has the right contents already where
+ * rename for each of the uppermost; one that is pinned keeps its tree, and the kept files
+ * become another one of the same files. A live file has the right contents already where
  * the same copy is its copy before and after; each other one is suspected.
  */
 #define _GNU_SOURCE
@@ -31,13 +32,21 @@ struct pair {
 };
 
 struct snapshot_version {
-    unsigned references;
+    unsigned references, pins;
     struct snapshot *snapshot;
-    char name[SNAPSHOT_NAME_BYTES]; /* below versions; "": the kept files are it */
+    uint64_t number;                /* of its folder; 0 for none */
+    char name[SNAPSHOT_NAME_BYTES]; /* the same, below versions; "": it has none, and the kept files are it */
     bool is_lost;
-    struct pair *pair; /* n of them, once it is set apart; owned */
+    struct pair *pair; /* n of them, once it has a folder; owned */
     size_t n;
 };
+
+/* Its folder is no more. */
+static void leave_tree(struct snapshot_version *version) {
+    version->name[0] = 0;
+    version->number = 0;
+    version->n = 0;
+}
 
 struct snapshot_version *snapshot_keep(struct snapshot *snapshot) {
     struct snapshot_version *version = snapshot->present;
@@ -53,7 +62,7 @@ void snapshot_forget(struct snapshot_version *version) {
         return;
     if (version->snapshot->present == version)
         version->snapshot->present = NULL;
-    else if (!version->is_lost)
+    if (version->name[0])
         (void)tree_remove(version->snapshot->folders.versions, version->name);
     free(version->pair);
     free(version);
@@ -101,24 +110,69 @@ static int leave_folder(void *arg, const struct snapshot_place *place, const cha
 /* Makes an empty folder for a version. A descriptor or -errno. */
 static int make_folder(struct snapshot_version *version) {
     struct snapshot *snapshot = version->snapshot;
-    snapshot_number(++snapshot->n_versions, version->name);
+    version->number = ++snapshot->n_versions;
+    snapshot_number(version->number, version->name);
     if (mkdirat(snapshot->folders.versions, version->name, 0755))
         return -errno;
     return tree_open(snapshot->folders.versions, version->name);
 }
 
-void snapshot_set_apart(struct snapshot *snapshot) {
+/* An entry of the present version's folder; the kept one is the other. */
+static int pair_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    struct snapshot_version *version = arg;
+    struct stat kept;
+    if (fstatat(place->other_fd, name, &kept, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    const struct snapshot_node *node = snapshot_node_of_kept(&version->snapshot->nodes, kept.st_ino);
+    int r = node ? add_pair(version, node, st->st_ino, 1) : -EUCLEAN;
+    return r || !S_ISDIR(st->st_mode) ? r : SNAPSHOT_INTO_BOTH;
+}
+
+/* The present version has a tree from before: restoring may have made live files anew since. */
+static int renew_pairs(struct snapshot_version *version) {
+    static const struct snapshot_walker pairing = {.visit = pair_entry};
+    const struct snapshot_folders *folders = &version->snapshot->folders;
+    auto_fd fd = tree_open(folders->versions, version->name);
+    version->n = 0;
+    return fd < 0 ? fd : snapshot_walk(fd, folders->kept, &pairing, version);
+}
+
+/* Makes the present version's tree. 0 or -errno, then it has none. */
+static int make_tree(struct snapshot_version *version) {
     static const struct snapshot_walker apart = {set_entry_apart, leave_folder};
+    struct snapshot *snapshot = version->snapshot;
+    auto_fd fd = make_folder(version);
+    int r = fd < 0 ? fd : snapshot_walk(snapshot->folders.kept, fd, &apart, version);
+    if (r == 0)
+        return 0;
+    (void)tree_remove(snapshot->folders.versions, version->name);
+    leave_tree(version);
+    return r;
+}
+
+void snapshot_set_apart(struct snapshot *snapshot) {
     struct snapshot_version *version = snapshot->present;
     if (!version)
         return;
     snapshot->present = NULL;
-    auto_fd fd = make_folder(version);
-    int r = fd < 0 ? fd : snapshot_walk(snapshot->folders.kept, fd, &apart, version);
-    if (r == 0)
+    version->is_lost = (version->name[0] ? renew_pairs(version) : make_tree(version)) < 0;
+}
+
+int snapshot_pin(struct snapshot_version *version, uint64_t *ret_number) {
+    int r = version->is_lost ? -ESTALE : version->name[0] ? 0 : make_tree(version);
+    if (r)
+        return r;
+    version->references++;
+    version->pins++;
+    *ret_number = version->number;
+    return 0;
+}
+
+void snapshot_unpin(struct snapshot_version *version) {
+    if (!version)
         return;
-    version->is_lost = true;
-    (void)tree_remove(snapshot->folders.versions, version->name);
+    version->pins--;
+    snapshot_forget(version);
 }
 
 static int move_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
@@ -142,7 +196,9 @@ static void add_node(const void *at, VISIT visit, void *arg) {
 static int move_present(struct snapshot *snapshot) {
     struct snapshot_version *version = snapshot->present;
     snapshot->present = NULL;
-    if (!version)
+    if (version && version->name[0])
+        version->is_lost = renew_pairs(version) < 0;
+    if (!version || version->name[0])
         return snapshot_empty(snapshot->folders.kept);
     twalk_r(snapshot->nodes.by_live, add_node, version);
     auto_fd fd = make_folder(version);
@@ -175,6 +231,32 @@ static int make_nodes(const struct snapshot_version *version, struct snapshot_no
     return 0;
 }
 
+/* An entry of a version, of which the kept files get another folder, or the same file. */
+static int link_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    struct snapshot_nodes *nodes = arg;
+    struct stat made;
+    if (!S_ISDIR(st->st_mode))
+        return linkat(place->fd, name, place->other_fd, name, 0) ? -errno : 0;
+    const struct snapshot_node *node = snapshot_node_of_kept(nodes, st->st_ino);
+    if (!node)
+        return -EUCLEAN;
+    const struct pair pair = {.live = node->live, .kind = node->kind, .names = node->names};
+    if (mkdirat(place->other_fd, name, 0700) || fstatat(place->other_fd, name, &made, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    struct snapshot_node *folder = snapshot_node_pair(nodes, pair.live, made.st_ino, pair.kind);
+    if (!folder)
+        return -ENOMEM;
+    folder->names = pair.names;
+    folder->suspect = true;
+    return SNAPSHOT_INTO_BOTH;
+}
+
+/* Makes the kept files those of a version that keeps its tree. */
+static int link_all(const struct snapshot_version *version, int from_fd, struct snapshot_nodes *nodes) {
+    static const struct snapshot_walker linking = {link_entry, leave_folder};
+    return snapshot_walk(from_fd, version->snapshot->folders.kept, &linking, nodes);
+}
+
 int snapshot_switch(struct snapshot_version *version) {
     struct snapshot *snapshot = version->snapshot;
     struct snapshot_nodes nodes;
@@ -187,14 +269,15 @@ int snapshot_switch(struct snapshot_version *version) {
     int r = move_present(snapshot);
     auto_fd fd = r ? r : tree_open(snapshot->folders.versions, version->name);
     if (r == 0)
-        r = fd < 0 ? fd : move_all(fd, snapshot->folders.kept);
+        r = fd < 0 ? fd : version->pins ? link_all(version, fd, &nodes) : move_all(fd, snapshot->folders.kept);
     snapshot_nodes_fini(&snapshot->nodes);
     snapshot->nodes = nodes;
     if (r)
         return r;
-    (void)tree_remove(snapshot->folders.versions, version->name); /* an empty folder that stays harms nobody */
-    version->name[0] = 0;
-    version->n = 0;
+    if (version->pins == 0) {
+        (void)tree_remove(snapshot->folders.versions, version->name); /* an empty folder that stays harms nobody */
+        leave_tree(version);
+    }
     snapshot->present = version;
     return 0;
 }

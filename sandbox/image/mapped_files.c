@@ -151,33 +151,42 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
 }
 
 /* The copy of a file as the task sees it. What it calls the descriptor, or -errno. */
-static int open_copy(const struct mapped_file *file, struct restorer *restorer) {
+static int open_copy(const struct mapped_file *file, struct restorer *restorer, uint64_t *ret_bytes) {
     struct stat st;
     int made = file->path[0] == '/' ? restorer_open(restorer, file->path, O_RDONLY | O_NONBLOCK) : -ENOENT;
     if (made < 0)
         return made;
     auto_fd fd = restorer_take(restorer, made);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->kept)
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->kept) {
+        *ret_bytes = (uint64_t)st.st_size;
         return made;
+    }
     int r = fd == -EUCLEAN ? fd : restorer_close(restorer, made);
     return r ? r : -ENOENT;
 }
 
-/* Maps the copy in the place of the file's mapping; without a copy, memory that can't be accessed. */
-static int restore(const struct mapped_file *file, struct restorer *restorer) {
-    const int made = open_copy(file, restorer);
+/* Maps what the task has opened in the place of the file's mapping; nothing (made < 0): memory that can't be accessed.
+ */
+static int map(const struct mapped_file *file, struct restorer *restorer, int made, int how) {
     const bool has = made >= 0;
-    if (made == -EUCLEAN)
-        return made;
-    struct inject_call call = {
-        .number = SYS_mmap,
-        .argument = {file->start, file->end - file->start, (uint64_t)(has ? file->protection : PROT_NONE),
-                     (uint64_t)(MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | (has ? 0 : MAP_ANONYMOUS)),
-                     has ? (uint64_t)made : UINT64_MAX, has ? file->offset : 0}};
+    struct inject_call call = {.number = SYS_mmap,
+                               .argument = {file->start, file->end - file->start,
+                                            (uint64_t)(has ? file->protection : PROT_NONE),
+                                            (uint64_t)(how | MAP_FIXED | MAP_NORESERVE | (has ? 0 : MAP_ANONYMOUS)),
+                                            has ? (uint64_t)made : UINT64_MAX, has ? file->offset : 0}};
     int r = restorer_call(restorer, &call);
     if (r == 0 && call.result != (int64_t)file->start)
         r = call.result < 0 ? (int)call.result : -EUCLEAN;
-    return r == 0 && has ? restorer_close(restorer, made) : r;
+    return r;
+}
+
+static int restore(const struct mapped_file *file, struct restorer *restorer) {
+    uint64_t bytes;
+    const int made = open_copy(file, restorer, &bytes);
+    if (made == -EUCLEAN)
+        return made;
+    int r = map(file, restorer, made, MAP_PRIVATE);
+    return r == 0 && made >= 0 ? restorer_close(restorer, made) : r;
 }
 
 int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) {
@@ -185,6 +194,45 @@ int mapped_files_restore(const struct mapped_files *mapped, struct restorer *res
     for (size_t i = 0; r == 0 && i < mapped->n; i++)
         if (mapped->file[i].kept)
             r = restore(&mapped->file[i], restorer);
+    return r;
+}
+
+static bool is_mapped_before(const struct mapped_files *mapped, size_t i) {
+    size_t k = 0;
+    while (mapped->file[k].kept != mapped->file[i].kept)
+        k++;
+    return k < i;
+}
+
+/* Opens a file that the task may write: then its layer has a copy, which takes room and time. What it calls the
+ * descriptor, or -errno where its mappings are to be private ones. */
+static int open_own(const struct mapped_file *file, struct restorer *restorer) {
+    uint64_t bytes;
+    int made = open_copy(file, restorer, &bytes);
+    int r = made < 0 ? made : restorer_close(restorer, made);
+    if (r)
+        return r;
+    if (bytes > restorer->room)
+        return -EFBIG;
+    restorer->room -= bytes;
+    return restorer_open(restorer, file->path, O_RDWR | O_NONBLOCK);
+}
+
+/* All mappings of one file. */
+static int restore_own(const struct mapped_files *mapped, size_t first, struct restorer *restorer) {
+    const int made = open_own(&mapped->file[first], restorer);
+    int r = made == -EUCLEAN ? made : 0;
+    for (size_t i = first; r == 0 && i < mapped->n; i++)
+        if (mapped->file[i].kept == mapped->file[first].kept)
+            r = made >= 0 ? map(&mapped->file[i], restorer, made, MAP_SHARED) : restore(&mapped->file[i], restorer);
+    return r == 0 && made >= 0 ? restorer_close(restorer, made) : r;
+}
+
+int mapped_files_restore_own(const struct mapped_files *mapped, struct restorer *restorer) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < mapped->n; i++)
+        if (mapped->file[i].kept && !is_mapped_before(mapped, i))
+            r = restore_own(mapped, i, restorer);
     return r;
 }
 

@@ -59,7 +59,11 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
  * -errno. */
 int mapped_files_begin(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
 
-/* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
+/* The same of a whole run beside the session's own: it has the files of its layer mapped, and writes them so, as far as
+ * restorer->room goes; the others are as in the next one. 0 or -errno. */
+int mapped_files_restore_own(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
+
+/* Gives a task of a cell that is thrown away the copies, of which it changes none by that. 0 or -errno. */
 int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
 
 #endif

@@ -53,12 +53,12 @@ static bool is_zero(const char *block, size_t bytes) {
     return block[0] == 0 && memcmp(block, block + 1, bytes - 1) == 0;
 }
 
-static int write_contents(const struct shared_piece *piece, int to) {
+static int write_contents(const char *contents, uint64_t bytes, int to) {
     int r = 0;
-    for (uint64_t at = 0; r == 0 && at < piece->bytes; at += BLOCK_BYTES) {
-        const uint64_t left = piece->bytes - at;
+    for (uint64_t at = 0; r == 0 && at < bytes; at += BLOCK_BYTES) {
+        const uint64_t left = bytes - at;
         const size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
-        const char *block = (const char *)piece->contents + at;
+        const char *block = contents + at;
         r = is_zero(block, n) ? 0 : io_write(to, block, n, (off_t)at);
     }
     return r;
@@ -67,7 +67,7 @@ static int write_contents(const struct shared_piece *piece, int to) {
 /* Copies what the image has mapped; beyond the end of a file there is nothing. Blocks of zeros are left holes. */
 static int copy_mappings(const struct shared *shared, size_t piece, int memory_fd, int to, char *block) {
     if (shared->piece[piece].contents)
-        return write_contents(&shared->piece[piece], to);
+        return write_contents(shared->piece[piece].contents, shared->piece[piece].bytes, to);
     for (size_t i = 0; i < shared->n_mappings; i++) {
         const struct shared_mapping *mapping = &shared->mapping[i];
         const uint64_t bytes = mapping->piece == piece ? mapping->end - mapping->start : 0;
@@ -86,6 +86,7 @@ static int copy_mappings(const struct shared *shared, size_t piece, int memory_f
     return 0;
 }
 
+/* A file whose contents are saved may be another cell's by now. */
 static int fill(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
                 const struct restorer *restorer, int to) {
     const struct shared_piece *piece = &shared->piece[i];
@@ -94,6 +95,9 @@ static int fill(const struct shared *shared, size_t i, const struct descriptors 
         return block ? -errno : -ENOMEM;
     if (piece->descriptor == SHARED_NO_DESCRIPTOR)
         return copy_mappings(shared, i, memory_fd, to, block);
+    if (piece->saved.data)
+        return ftruncate(to, (off_t)piece->saved.bytes) ? -errno
+                                                        : write_contents(piece->saved.data, piece->saved.bytes, to);
     char path[48];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", restorer->keeper, list->at[piece->descriptor].fd);
     auto_fd from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -195,9 +199,9 @@ static bool is_mapped(const struct shared *shared, size_t piece) {
 }
 
 /*
- * Of a file without a name a cell beside the session's own has no more than the
- * descriptor's number (open_files.c); what it has mapped of it is a copy, for what it
- * writes there is not put back.
+ * Of a file without a name an ephemeral cell has no more than the descriptor's number
+ * (open_files.c); what it has mapped of it is a copy, for what it writes there is not put
+ * back. A whole run has a copy of all of it.
  */
 static int restore_mappings(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
                             struct restorer *restorer) {
@@ -212,18 +216,27 @@ static int restore_mappings(const struct shared *shared, size_t i, const struct 
     return r ? r : restorer_close(restorer, made);
 }
 
+static bool is_copied(const struct shared_piece *piece, const struct descriptors *list,
+                      const struct restorer *restorer) {
+    return !piece->is_saved_by_us ||
+           (restorer->whole && !piece->is_constant && list->at[piece->descriptor].kind == DESCRIPTOR_UNNAMED);
+}
+
+static int restore_mapped_files(const struct shared *shared, struct restorer *restorer) {
+    return restorer->whole     ? mapped_files_restore_own(&shared->mapped, restorer)
+           : restorer->layered ? mapped_files_restore(&shared->mapped, restorer)
+                               : mapped_files_begin(&shared->mapped, restorer);
+}
+
 int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
                    struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < shared->n; i++) {
         const struct shared_piece *piece = &shared->piece[i];
-        if (!piece->is_saved_by_us)
+        if (is_copied(piece, list, restorer))
             r = restore_piece(shared, i, list, memory_fd, restorer);
         else if (restorer->beside && !piece->is_constant && is_mapped(shared, i))
             r = restore_mappings(shared, i, list, memory_fd, restorer);
     }
-    if (r == 0)
-        r = restorer->layered ? mapped_files_restore(&shared->mapped, restorer)
-                              : mapped_files_begin(&shared->mapped, restorer);
-    return r;
+    return r ? r : restore_mapped_files(shared, restorer);
 }

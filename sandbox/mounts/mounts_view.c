@@ -218,9 +218,9 @@ static int bind_private(const char *private, struct error *error) {
 
 /* The live files, or a layer over those that are kept. */
 static int show_files(const struct template *template, uint64_t layer, struct error *error) {
-    const char *base = layer_base(layer);
-    char name[LAYER_NAME_SIZE];
+    char base[LAYER_NAME_SIZE], name[LAYER_NAME_SIZE];
     int r = 0;
+    layer_base(layer, base);
     layer_name(layer, name);
     if (layer != LAYER_LIVE)
         r = mount_private_layer(base, name, error);

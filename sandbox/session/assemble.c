@@ -196,6 +196,7 @@ static int restore_objects(struct cell *cell) {
                                 .pidfd = cell->worker_pidfd,
                                 .keeper = image->keeper,
                                 .beside = cell->role != CELL_OF_SESSION,
+                                .whole = cell->role == CELL_BESIDE,
                                 .outputs = cell->role == CELL_BESIDE ? cell->outputs : NULL,
                                 .layered = cell->layer != LAYER_LIVE,
                                 .room = SHARED_MAX_BYTES};

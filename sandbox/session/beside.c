@@ -43,6 +43,11 @@ static void end_removing(struct beside_place *place) {
     place->is_removing = false;
 }
 
+/* Nothing has the layer any more. */
+static void leave_files(struct beside_place *place) {
+    snapshot_unpin(steal_pointer(place->files));
+}
+
 void beside_init(struct session *session) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++) {
         session->beside[i] = (struct beside_place){.ending_fd = -1, .seed_memory_fd = -1};
@@ -63,6 +68,7 @@ void beside_fini(struct session *session) {
         end_seed(session, &session->beside[i]);
         killed_await(&session->beside[i].killed);
         end_removing(&session->beside[i]);
+        leave_files(&session->beside[i]);
         close_fd(&session->beside[i].ending_fd);
         opened_fini(&session->beside[i].opened);
     }
@@ -78,6 +84,8 @@ bool beside_settle(struct session *session) {
             begin_removing(place);
         if (place->is_removing && atomic_load(&place->removed))
             end_removing(place);
+        if (!place->taken && place->ending_fd < 0 && !place->is_removing)
+            leave_files(place);
         more |= is_ending(place);
     }
     return more;
@@ -145,11 +153,12 @@ bool beside_has(const struct session *session, pid_t pid) {
     return false;
 }
 
-void beside_leave(struct session *session, int place, int init_fd, uint64_t layer) {
+void beside_leave(struct session *session, int place, int init_fd, uint64_t layer, struct snapshot_version *files) {
     struct beside_place *left = &session->beside[place];
     left->taken = false;
     opened_forget(&left->opened);
     left->layer = layer;
+    left->files = files;
     left->files_fd = session->zygote.files_fd;
     left->ending_fd = init_fd;
     if (init_fd < 0)

@@ -23,13 +23,14 @@ struct beside_place {
     int ending_fd;        /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
     struct killed killed; /* of its cells: the last to have a cell's memory takes a while to end */
     uint64_t layer;       /* of that cell: removed when the sandbox is gone */
-    int files_fd;         /* where layers are: zygote.h; borrowed */
-    pthread_t removing;   /* the thread that removes it */
-    bool is_removing;     /* there is that thread */
-    atomic_bool removed;  /* it has done so */
-    struct opened opened; /* watches on the notebook's folder as its cell sees it */
-    pid_t seed;           /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
-    int seed_memory_fd;   /* of its address space */
+    struct snapshot_version *files; /* pinned for that layer until then; or NULL */
+    int files_fd;                   /* where layers are: zygote.h; borrowed */
+    pthread_t removing;             /* the thread that removes it */
+    bool is_removing;               /* there is that thread */
+    atomic_bool removed;            /* it has done so */
+    struct opened opened;           /* watches on the notebook's folder as its cell sees it */
+    pid_t seed;                     /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
+    int seed_memory_fd;             /* of its address space */
 };
 
 void beside_init(struct session *session);
@@ -52,7 +53,7 @@ bool beside_settle(struct session *session);
 int beside_take(struct session *session) MUST_CHECK;
 
 /* Gives a place back, with what is left of its cell: init_fd, the pidfd of its sandbox's pid 1 (-1 for none; stolen),
- * and its layer. */
-void beside_leave(struct session *session, int place, int init_fd, uint64_t layer);
+ * its layer, and the pinned version of the files that this lies over (NULL for none; stolen). */
+void beside_leave(struct session *session, int place, int init_fd, uint64_t layer, struct snapshot_version *files);
 
 #endif

@@ -41,7 +41,6 @@ struct killed *cell_killed(const struct cell *cell) {
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
-    const bool first = options->source == CELL_FROM_FIRST, live = options->role == CELL_OF_SESSION;
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
@@ -56,10 +55,29 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
                           .control_fd = -1,
                           .names_fd = -1,
                           .next = session->cells,
-                          .layer = live ? LAYER_LIVE : session->next_layer++ | (first ? LAYER_OVER_FIRST : 0)};
-    cell->image = image_ref(first ? session->first : session->current);
+                          .image = image_ref(options->source == CELL_FROM_FIRST  ? session->first
+                                             : options->source == CELL_FROM_KEPT ? options->kept->image
+                                                                                 : session->current)};
     session->cells = cell;
     return cell;
+}
+
+/* Gives a cell a layer over the files of its image. */
+static int choose_layer(struct cell *cell, const struct cell_options *options) {
+    uint64_t version = 0;
+    if (cell->role == CELL_OF_SESSION)
+        return 0;
+    cell->layer = cell->session->next_layer++;
+    if (options->source == CELL_FROM_FIRST)
+        cell->layer |= LAYER_OVER_FIRST;
+    if (options->source != CELL_FROM_KEPT)
+        return 0;
+    int r = snapshot_pin(options->kept->files, &version);
+    if (r)
+        return r;
+    cell->files = options->kept->files;
+    cell->layer |= LAYER_OVER_VERSION(version);
+    return version <= LAYER_VERSION_MAX ? 0 : -EOVERFLOW;
 }
 
 /*
@@ -83,13 +101,16 @@ static int assemble_on_one_cpu(struct cell *cell, struct error *error) {
 }
 
 /* Gives a cell what it needs of the session, and asks for its sandbox. */
-static int prepare(struct cell *cell, struct error *error) {
+static int prepare(struct cell *cell, const struct cell_options *options, struct error *error) {
     struct session *session = cell->session;
+    int r = choose_layer(cell, options);
+    if (r)
+        return step_failed(error, STEP_LAYER, -r, "the files of an earlier image");
     if (cell->role == CELL_BESIDE)
         cell->place = beside_take(session);
     if (cell->role == CELL_BESIDE && cell->place < 0)
         return step_failed(error, STEP_PLACE, -cell->place, "%s", "");
-    int r = zygote_request_sandbox(&session->zygote, cell->layer, error);
+    r = zygote_request_sandbox(&session->zygote, cell->layer, error);
     cell->sandbox_asked = r == 0;
     return r;
 }
@@ -97,12 +118,12 @@ static int prepare(struct cell *cell, struct error *error) {
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
     if (options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT)
-        return step_failed(ret_error, STEP_IMAGE, EINVAL, "only a cell that is discarded can begin from image 0");
+        return step_failed(ret_error, STEP_IMAGE, EINVAL, "the session's own cell can begin from its image alone");
     session_settle(session);
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = prepare(cell, ret_error);
+    int r = prepare(cell, options, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
     session_settle(session); /* those that ended meanwhile; cell_start() waits for the rest */
@@ -379,7 +400,8 @@ static void cell_free(struct cell *cell) {
     drop_result(cell);
     threads_fini(&cell->threads);
     if (cell->place >= 0)
-        beside_leave(cell->session, cell->place, steal_fd(&cell->init.pidfd), cell->layer);
+        beside_leave(cell->session, cell->place, steal_fd(&cell->init.pidfd), cell->layer, steal_pointer(cell->files));
+    snapshot_unpin(cell->files);
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         close_fd(&cell->outputs[i]);
     close_fd(&cell->memory_fd);

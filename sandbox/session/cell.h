@@ -38,8 +38,9 @@ struct cell {
     bool wrote;               /* the live files may differ from the kept ones */
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
-    uint64_t layer; /* LAYER_LIVE: it writes the live files */
-    pid_t keeper;   /* shares the memory with the cell's tasks, and outlives them */
+    uint64_t layer;                 /* LAYER_LIVE: it writes the live files */
+    struct snapshot_version *files; /* what that lies over, pinned; NULL for what is kept anyway */
+    pid_t keeper;                   /* shares the memory with the cell's tasks, and outlives them */
     int memory_fd;
     pid_t worker; /* the main task, a child of ours */
     int worker_pidfd;

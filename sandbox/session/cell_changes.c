@@ -33,7 +33,9 @@ static int open_upper(const struct cell *cell) {
 }
 
 static int open_base(const struct cell *cell) {
-    return open_folder_of(cell, layer_base(cell->layer));
+    char name[LAYER_NAME_SIZE];
+    layer_base(cell->layer, name);
+    return open_folder_of(cell, name);
 }
 
 static int list(const struct cell *cell, struct changes_options options, cell_change_handler *handler, void *arg) {

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -273,6 +274,8 @@ enum { VERSIONS = 4 };
 static struct {
     struct snapshot_version *version;
     struct tree *tree;
+    uint64_t number;     /* of the folder that it is pinned in; 0 where it isn't */
+    struct tree *pinned; /* what was there then */
 } versions[VERSIONS];
 
 /* Some of the live files, and of each version every third, whose contents it has in its copy. */
@@ -289,8 +292,52 @@ static void guard_some(struct snapshot *snapshot, const struct tree *tree) {
     CHECK_EQUAL(snapshot_empty_guards(snapshot, NULL, 0), 0);
 }
 
+static struct tree *new_tree_of_number(const struct snapshot_folders *f, uint64_t number) {
+    char name[32];
+    snprintf(name, sizeof name, "%" PRIu64, number);
+    int fd = openat(f->versions, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    struct tree *tree = new_tree(fd);
+    close(fd);
+    return tree;
+}
+
+static void unpin(unsigned i) {
+    if (versions[i].number == 0)
+        return;
+    note("unpin version %u\n", i);
+    snapshot_unpin(versions[i].version);
+    free(versions[i].pinned);
+    versions[i].pinned = NULL;
+    versions[i].number = 0;
+}
+
+static void pin_or_unpin(const struct snapshot_folders *f) {
+    const unsigned i = draw(VERSIONS);
+    if (versions[i].number || !versions[i].version) {
+        unpin(i);
+        return;
+    }
+    note("pin version %u\n", i);
+    CHECK_EQUAL(snapshot_pin(versions[i].version, &versions[i].number), 0);
+    versions[i].pinned = new_tree_of_number(f, versions[i].number);
+}
+
+/* A pinned version's files and folders are the very ones that they were. */
+static void check_pinned(const struct snapshot_folders *f, unsigned i) {
+    if (versions[i].number == 0)
+        return;
+    struct tree *is = new_tree_of_number(f, versions[i].number);
+    check_same("a pinned version", is, versions[i].pinned);
+    for (size_t k = 0; k < is->n; k++)
+        CHECK_EQUAL(is->entry[k].st.st_ino, versions[i].pinned->entry[k].st.st_ino);
+    free(is);
+}
+
+/* What is pinned stays for a while after it is forgotten otherwise. */
 static void forget_version(unsigned i) {
     snapshot_forget(versions[i].version);
+    unpin(i);
     free(versions[i].tree);
     versions[i].version = NULL;
     versions[i].tree = NULL;
@@ -316,6 +363,7 @@ static void check_versions(const struct snapshot_folders *f) {
         check_same("a version", is, versions[i].tree);
         free(is);
         close(fd);
+        check_pinned(f, i);
     }
 }
 
@@ -378,6 +426,8 @@ static int run_seed(void *argument) {
         run_cell(snapshot, &f, &was);
         if (draw(3) == 0)
             keep_version(snapshot, &f);
+        if (draw(3) == 0)
+            pin_or_unpin(&f);
         if (draw(4) == 0)
             go_to_version(snapshot, &f, &was);
         check_versions(&f);

@@ -43,6 +43,17 @@ static void file_without_a_name_is_withheld_from_an_ephemeral_cell(struct live *
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 0);
 }
 
+static void file_without_a_name_of_a_cell_beside_is_its_own(struct live *live) {
+    const long fd = live_call(live, SYS_open, "\"/tmp/a %d 0600", O_RDWR | O_CREAT);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/a"), 0);
+    be_beside();
+    struct cell *beside = start_ephemeral(live);
+    CHECK_TEXT(live_ask(beside, "call %d %ld %d", SYS_ftruncate, fd, 1 << 30), "0");
+    CHECK_TEXT(live_ask(beside, "call %d %ld 0", SYS_fchmod, fd), "0");
+    cell_discard(beside);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 0);
+}
+
 static void file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"/tmp/d 0700"), 0);
     long fd = live_call(live, SYS_open, "\"/tmp/d/a %d 0600", O_RDWR | O_CREAT);
@@ -170,7 +181,8 @@ int main(void) {
     }
 
     static const struct live_case cases[] = {
-        BOTH(file_without_a_name_is_withheld_from_an_ephemeral_cell),
+        LIVE_CASE(file_without_a_name_is_withheld_from_an_ephemeral_cell),
+        LIVE_CASE(file_without_a_name_of_a_cell_beside_is_its_own),
         BOTH(file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell),
         BOTH(shared_memory_of_an_ephemeral_cell_is_its_own),
         BOTH(mapped_file_without_a_name_of_an_ephemeral_cell_is_its_own),

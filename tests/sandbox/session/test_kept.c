@@ -1,7 +1,7 @@
 /*
  * Images that are kept: the session goes back to one, and has the state and the files of that time. A random walk
- * through a tree of them is compared with a model; PETRI_SEED takes up one seed, PETRI_STEPS as many steps as one
- * wants.
+ * through a tree of them, with cells of some of them beside the session's own, is compared with a model; PETRI_SEED
+ * takes up one seed, PETRI_STEPS as many steps as one wants.
  */
 #include "tests/sandbox/live.h"
 
@@ -281,6 +281,7 @@ struct state {
     size_t offset;                /* of the descriptor */
 };
 
+enum { BRANCHES = 3 };
 struct walk {
     struct live *live;
     struct state now;
@@ -290,6 +291,10 @@ struct walk {
         struct kept_image *kept;
         struct state state;
     } kept[8];
+    struct {
+        struct cell *cell; /* of a kept image, beside the session's own; NULL for none */
+        struct state state;
+    } branch[BRANCHES];
 };
 
 static uint64_t random_state;
@@ -301,8 +306,7 @@ static unsigned draw(unsigned n) {
     return (unsigned)(random_state >> 33) % n;
 }
 
-static void check_state(struct walk *walk, const struct cell *cell) {
-    const struct state *state = &walk->now;
+static void check_state(const struct walk *walk, const struct cell *cell, const struct state *state) {
     char number[32];
     (void)snprintf(number, sizeof number, "%ld", state->counter);
     CHECK_TEXT(live_ask(cell, "add 0"), number);
@@ -312,14 +316,14 @@ static void check_state(struct walk *walk, const struct cell *cell) {
     (void)snprintf(number, sizeof number, "%zu", state->offset);
     CHECK_TEXT(live_ask(cell, "call %d %ld 0 %d", SYS_lseek, walk->fd, SEEK_CUR), number);
     CHECK_TEXT(live_ask(cell, "load 0"), state->mapped);
+    CHECK(strncmp(live_ask(cell, "file map.dat"), state->mapped, strlen(state->mapped)) == 0);
     CHECK_TEXT(live_ask(cell, "load 1"), state->shared);
     CHECK_TEXT(live_ask(cell, "call %d %ld 0 0", SYS_lseek, walk->unnamed_fd), "0");
     CHECK_TEXT(live_ask(cell, "read %ld", walk->unnamed_fd), state->unnamed);
 }
 
 /* One change of the cell's state, and of the model's. */
-static void change(struct walk *walk, const struct cell *cell) {
-    struct state *state = &walk->now;
+static void change(struct walk *walk, const struct cell *cell, struct state *state) {
     const unsigned i = draw(FILES);
     char text[16];
     (void)snprintf(text, sizeof text, "t%u.", walk->n_texts++ % 1000);
@@ -364,12 +368,48 @@ static void change(struct walk *walk, const struct cell *cell) {
     }
 }
 
+static void begin_branch(struct walk *walk, struct cell **ret_cell, struct state *ret_state) {
+    const unsigned i = draw(8);
+    struct error error = {0};
+    const struct cell_options options = {.source = CELL_FROM_KEPT, .kept = walk->kept[i].kept, .role = CELL_BESIDE};
+    if (!options.kept)
+        return;
+    while (session_settle(walk->live->session) && !session_has_place(walk->live->session))
+        usleep(1000);
+    CHECK_EQUAL(cell_create(walk->live->session, &options, ret_cell, &error), 0);
+    CHECK_EQUAL(cell_start(*ret_cell, &(struct cell_limits){0}), 0);
+    *ret_state = walk->kept[i].state;
+}
+
+/* Begins, goes on with, or ends one of those that run beside. */
+static void run_branches(struct walk *walk) {
+    const unsigned i = draw(BRANCHES);
+    struct cell_end end;
+    struct error error = {0};
+    struct cell **cell = &walk->branch[i].cell;
+    if (!*cell)
+        begin_branch(walk, cell, &walk->branch[i].state);
+    if (!*cell)
+        return;
+    check_state(walk, *cell, &walk->branch[i].state);
+    for (unsigned n = draw(4); n > 0; n--)
+        change(walk, *cell, &walk->branch[i].state);
+    check_state(walk, *cell, &walk->branch[i].state);
+    if (draw(2))
+        return;
+    if (draw(2))
+        CHECK_EQUAL(cell_freeze(*cell, &end, &error), 0);
+    cell_discard(*cell);
+    *cell = NULL;
+}
+
 static void run_cell(struct walk *walk) {
     const struct state before = walk->now;
     struct cell *cell = live_start(walk->live);
-    check_state(walk, cell);
+    check_state(walk, cell, &walk->now);
     for (unsigned n = draw(4); n > 0; n--)
-        change(walk, cell);
+        change(walk, cell, &walk->now);
+    run_branches(walk);
     if (draw(4) == 0) {
         if (draw(2) == 0)
             (void)live_ask(cell, "call %d %d %d", SYS_kill, 1, 0);
@@ -431,6 +471,8 @@ static void random_walk_is_as_its_model(struct live *live) {
         if (draw(3) == 0)
             go_somewhere(&walk);
     }
+    for (int i = 0; i < BRANCHES; i++)
+        cell_discard(walk.branch[i].cell);
 }
 
 int main(void) {
