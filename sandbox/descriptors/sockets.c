@@ -18,13 +18,12 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/inject/helper.h"
+#include "sandbox/descriptors/left.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -91,23 +90,15 @@ int sockets_put_back(const struct descriptor *descriptor, int fd) {
     return 0;
 }
 
-/* Closes each number of an open file. */
-static int close_all(struct descriptors *list, size_t first, const struct inject_task *keeper) {
-    int r = 0;
-    for (size_t i = first; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next) {
-        r = helper_do(keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)list->at[i].fd}});
-        list->at[i].shared = false;
-    }
-    return r;
-}
-
 int sockets_leave(struct descriptors *list, const struct inject_task *keeper) {
     int r = 0;
     for (size_t i = 0; list->of_kind[DESCRIPTOR_SOCKET] > 0 && r == 0 && i < list->n; i++) {
         struct socket_state *state = list->at[i].kind == DESCRIPTOR_SOCKET ? list->at[i].state : NULL;
         if (!state || state->role != SOCKET_CONNECTED || !list->at[i].shared)
             continue;
-        r = close_all(list, i, keeper);
+        r = left_open_file(list, i, keeper);
+        for (size_t k = i; k != DESCRIPTORS_NONE; k = list->at[k].next)
+            list->at[k].shared = false;
         state->role = SOCKET_PLAIN;
         state->at_end = true;
         state->name_bytes = 0;

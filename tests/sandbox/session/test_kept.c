@@ -162,6 +162,23 @@ static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_close, "%d", fds[0]), 0);
 }
 
+/* Nothing that is made in a cell on the way gets one of its numbers. */
+static void connection_whose_numbers_would_be_the_lowest_free_ones_has_hung_up(struct live *live) {
+    int fds[2];
+    struct cell *cell = live_start(live);
+    live_make_connection(live, cell, fds);
+    const int lowest = fds[0] < fds[1] ? fds[0] : fds[1];
+    for (int taken = 0; taken < lowest;)
+        taken = (int)strtol(live_ask(cell, "call %d 1", SYS_dup), NULL, 10);
+    CHECK_EQUAL(live_commit(cell), 0);
+    struct kept_image *connected = keep(live);
+    CHECK_TEXT(live_do(live, "add 1"), "1");
+    go(live, connected);
+    CHECK_TEXT(live_do(live, "read %d", fds[1]), "");
+    go(live, connected);
+    CHECK_TEXT(live_do(live, "read %d", fds[0]), "");
+}
+
 static void file_without_a_name_of_a_state_that_was_left_takes_no_room(struct live *live) {
     enum { BYTES = 4 << 20 };
     uint64_t before, after, files;
@@ -483,6 +500,7 @@ int main(void) {
         LIVE_CASE(mapped_file_is_the_same_file_again),
         LIVE_CASE(file_that_only_a_kept_image_has_takes_no_room),
         LIVE_CASE(connection_that_a_later_cell_closes_has_hung_up),
+        LIVE_CASE(connection_whose_numbers_would_be_the_lowest_free_ones_has_hung_up),
         LIVE_CASE(file_without_a_name_of_a_state_that_was_left_takes_no_room),
         LIVE_CASE(folder_that_was_shut_is_open_again),
         LIVE_CASE(state_that_has_all_names_is_gone_back_to),
