@@ -165,8 +165,9 @@ const char *spec_from(const json_t *json) {
                : NULL;
 }
 
-bool spec_is_fresh(const json_t *json) {
-    return json_is_true(json_object_get(json, "fresh"));
+bool spec_goes_beside(const json_t *json) {
+    return json_is_true(json_object_get(json, "fresh")) ||
+           (spec_from(json) && json_is_false(json_object_get(json, "commit")));
 }
 
 void spec_fini(struct spec *spec) {

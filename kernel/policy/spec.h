@@ -86,8 +86,9 @@ void spec_fini(struct spec *spec);
  * may be NULL. */
 const char *spec_from(const json_t *json);
 
-/* Whether metadata.petri, as a request has it, asks for a fresh run: known before all of it is read. json may be NULL.
+/* Whether metadata.petri, as a request has it, asks for a run beside the session's own: a fresh one, or one from
+ * another image that leaves nothing to the session. Known before all of it is read. json may be NULL.
  */
-bool spec_is_fresh(const json_t *json);
+bool spec_goes_beside(const json_t *json);
 
 #endif

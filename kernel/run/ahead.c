@@ -13,6 +13,9 @@
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/policy/config.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
+
+#include <errno.h>
 
 /* Makes a cell, in *ret_us microseconds. 0, or -errno with a sentence in ret_error. */
 static int make_cell(struct runner *runner, const struct cell_options *options, struct cell **ret_cell, int64_t *ret_us,
@@ -64,9 +67,13 @@ void ahead_make(struct runner *runner) {
 
 int ahead_take(struct run *run, struct error *ret_error) {
     struct runner *runner = run->runner;
-    const struct cell_options fresh = {.source = CELL_FROM_FIRST, .role = CELL_BESIDE};
+    const struct cell_options beside = {.source = run->branch ? CELL_FROM_KEPT : CELL_FROM_FIRST,
+                                        .kept = run->branch ? travel_origin(run) : NULL,
+                                        .role = CELL_BESIDE};
+    if (run->branch && !beside.kept)
+        return error_set(ret_error, ESTALE, "the session's states can't be kept");
     if (run->beside)
-        return make_cell(runner, &fresh, &run->now.cell, &run->result.sandbox_us, ret_error);
+        return make_cell(runner, &beside, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;
     if (r < 0)

@@ -72,7 +72,7 @@ static json_t *spec_all(struct run *run, json_t *code, enum limits_line *ret_lin
     account_begin(runner->accounts, run);
     if (*ret_line == LIMITS_LINE_SESSION && run->beside && run->result.outcome == OUTCOME_OK)
         run_set_outcome(run, OUTCOME_REFUSED,
-                        "%limits sets the limits of the session, which a fresh run does not change; begin it with "
+                        "%limits sets the limits of the session, which a run beside it does not change; begin it with "
                         "%%limits to set those of this run");
     return run->result.outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
@@ -153,9 +153,9 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
             log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
     }
     const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
-    run->asked.execution_count = runner->execution_count + run->asked.counts;
+    run->asked.execution_count += run->asked.counts;
     run->asked.counts &= !goes;
-    if (run->asked.counts)
+    if (run->asked.counts && !run->branch)
         runner->execution_count++;
     if (run->result.outcome == OUTCOME_OK)
         check_code(run, code);

@@ -8,6 +8,7 @@
 #include "places.h"
 
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 #include <string.h>
 
@@ -61,7 +62,9 @@ static bool beside_can_begin(const struct runner *runner) {
     const size_t n_beside = runner->n_runs - (runner->own != NULL);
     const bool has_image = runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
     const bool has_place = !has_image || session_has_place(runner->session);
-    return runner->waiting.beside.first && runner->n_runs < most_runs(runner) && n_beside < PLACES_BESIDE && has_place;
+    const struct request *first = runner->waiting.beside.first;
+    return first && runner->n_runs < most_runs(runner) && n_beside < PLACES_BESIDE && has_place &&
+           travel_can_begin(runner, first);
 }
 
 /* Which queue's first request is the next; NULL for none. */

@@ -31,6 +31,7 @@ struct run *run_create(struct runner *runner, struct request *request, uint64_t 
     }
     run->runner = runner;
     run->beside = beside;
+    run->branch = beside && spec_from(json_object_get(request->message.metadata, "petri"));
     run->request = request;
     run->number = number;
     validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
@@ -80,7 +81,7 @@ const struct cell_kind *run_kind(const struct run *run) {
 }
 
 bool run_goes_beside(const struct request *request) {
-    return spec_is_fresh(json_object_get(request->message.metadata, "petri"));
+    return spec_goes_beside(json_object_get(request->message.metadata, "petri"));
 }
 
 bool run_brings_code(const struct run *run) {

@@ -138,9 +138,10 @@ struct run {
     struct runner *runner;   /* borrowed */
     struct request *request; /* owned; NULL once it is answered */
     uint64_t number;         /* `cell` on the worker's wire; never repeated */
-    bool beside;             /* a fresh run: it runs beside the session's own, of which it changes nothing */
-    struct comms *comms;     /* the session's, borrowed; or own_comms */
-    struct comms own_comms;  /* of a run beside: none is open in image 0 */
+    bool beside;            /* a fresh run or a branch: it runs beside the session's own, of which it changes nothing */
+    bool branch;            /* one that begins in an image that is kept, and not in image 0 */
+    struct comms *comms;    /* the session's, borrowed; or own_comms */
+    struct comms own_comms; /* of a run beside: none is open in image 0, and of a branch those that were open then */
     char run_id[37];
     char started[32]; /* date */
     int64_t started_us;

@@ -177,7 +177,7 @@ const char *travel_image(const struct run *run) {
 
 const char *travel_parent(const struct run *run) {
     const struct timeline_node *current = run->runner->timeline.current;
-    if (run->beside)
+    if (run->beside && !run->branch)
         return "first";
     if (run->result.travelled && current)
         return current->parent_id[0] ? current->parent_id : NULL;
@@ -324,21 +324,59 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
                                                                 : 0;
 }
 
+/* A branch has all that is of its image, and the session nothing of it. */
+static void begin_branch(struct run *run, const struct timeline_node *node) {
+    memcpy(run->result.parent, node->id, sizeof run->result.parent);
+    run->asked.execution_count = node->state.execution_count;
+    run->asked.limits = node->state.limits;
+    run->asked.session_limits = node->state.limits;
+    comms_set(&run->own_comms, node->state.comms);
+}
+
+/* Goes there, or has the branch begin there. */
+static void start_at(struct run *run, struct timeline_node *node) {
+    struct runner *runner = run->runner;
+    struct error error;
+    if (run->branch) {
+        begin_branch(run, node);
+        return;
+    }
+    memcpy(run->result.left, runner->timeline.current->id, sizeof run->result.left);
+    if (travel_go(runner, node, &error) < 0)
+        run_set_outcome(run, OUTCOME_SANDBOX, error.text);
+}
+
 void travel_start(struct run *run) {
     struct runner *runner = run->runner;
-    const struct timeline_node *current = runner->timeline.current;
     const char *from = spec_from(json_object_get(run->request->message.metadata, "petri"));
     struct error error;
-    if (!run->beside && from && current) {
+    run->asked.execution_count = runner->execution_count;
+    if (from && runner->timeline.current && (run->branch || !run->beside)) {
         struct timeline_node *node = travel_find(runner, from, &error);
         if (node)
-            memcpy(run->result.left, current->id, sizeof run->result.left);
-        if (!node)
+            start_at(run, node);
+        else
             run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
-        else if (travel_go(runner, node, &error) < 0)
-            run_set_outcome(run, OUTCOME_SANDBOX, error.text);
     }
-    current = runner->timeline.current;
-    if (current)
+    const struct timeline_node *current = runner->timeline.current;
+    if (current && !run->beside) {
+        run->asked.execution_count = runner->execution_count;
         memcpy(run->result.parent, current->id, sizeof run->result.parent);
+    }
+}
+
+struct kept_image *travel_origin(const struct run *run) {
+    const struct timeline_node *node = timeline_find(&run->runner->timeline, run->result.parent);
+    return node ? node->image : NULL;
+}
+
+static bool came_before(const struct request *request, const struct request *other) {
+    return request && request->arrived_us <= other->arrived_us;
+}
+
+bool travel_can_begin(const struct runner *runner, const struct request *request) {
+    const char *from = spec_from(json_object_get(request->message.metadata, "petri"));
+    const bool others =
+        (runner->own && came_before(runner->own->request, request)) || came_before(runner->waiting.own.first, request);
+    return !from || !others || timeline_find(&runner->timeline, from);
 }

@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "kernel/run/run.h"
 
+struct kept_image;
 struct poll_set;
+struct request;
 struct runner;
 struct timeline_node;
 
@@ -27,9 +29,15 @@ void travel_fini(struct runner *runner);
 /* The session has an image that no run has left: its first one, or what the preload has changed. */
 void travel_note(struct runner *runner);
 
-/* Before an execute_request is counted: goes to the image that it names in "from". Sets an outcome where there is none.
- */
+/* Before an execute_request is counted: goes to the image that it names in "from", or has a branch begin in that. Sets
+ * the number of the last cell there; and an outcome where there is no such image. */
 void travel_start(struct run *run);
+
+/* The image that a branch begins in, which has been started in this turn. */
+struct kept_image *travel_origin(const struct run *run);
+
+/* Whether the image that a request names is there, or can't be there by the end of requests that came before it. */
+bool travel_can_begin(const struct runner *runner, const struct request *request);
 
 /* Whether a run that ends well leaves its image to the session. */
 bool travel_keeps(const struct run *run);

@@ -142,7 +142,8 @@ void travel_line(struct run *run, const json_t *code) {
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
     else if (run->beside)
         run_set_outcome(run, OUTCOME_REFUSED,
-                        "a fresh run does not change the session; send it without \"fresh\" to go back in that");
+                        "a run beside the session does not change where that is; send it without \"fresh\" and "
+                        "\"from\" to go back in the session");
     else if (!runner->timeline.current)
         run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
     else

@@ -387,7 +387,8 @@ int cell_create(struct session *session, const struct cell_options *options, str
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
-    assert_false(options->role == CELL_OF_SESSION && options->source == CELL_FROM_FIRST);
+    assert_false(options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT);
+    assert_int_equal(options->kept != NULL, options->source == CELL_FROM_KEPT);
     *cell = (struct cell){.next = session->cells,
                           .session = session,
                           .role = options->role,

@@ -156,20 +156,29 @@ static void test_spec_with_one_file_over_the_limit_is_refused(void **state) {
     assert_string_equal(error.text, "metadata.petri: \"files\" has to be a list of up to 256 files");
 }
 
-static void test_spec_is_fresh_only_where_it_says_true(void **state) {
+static void test_spec_goes_beside_where_it_is_fresh_or_a_branch_that_leaves_nothing(void **state) {
     static const struct {
         const char *petri;
-        bool fresh;
-    } rows[] = {{"{\"fresh\": true}", true},   {"{\"fresh\": true, \"file\": 1}", true}, {"{\"fresh\": false}", false},
-                {"{\"fresh\": 1}", false},     {"{\"fresh\": \"true\"}", false},         {"{}", false},
-                {"[{\"fresh\": true}]", false}};
+        bool beside;
+    } rows[] = {{"{\"fresh\": true}", true},
+                {"{\"fresh\": true, \"file\": 1}", true},
+                {"{\"fresh\": false}", false},
+                {"{\"fresh\": 1}", false},
+                {"{\"fresh\": \"true\"}", false},
+                {"{}", false},
+                {"[{\"fresh\": true}]", false},
+                {"{\"from\": \"first\", \"commit\": false}", true},
+                {"{\"from\": \"first\", \"commit\": true}", false},
+                {"{\"from\": \"first\", \"commit\": 0}", false},
+                {"{\"from\": 1, \"commit\": false}", false},
+                {"{\"commit\": false}", false}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         json_auto_t *petri = json_loads(rows[i].petri, 0, NULL);
         assert_non_null(petri);
-        assert_int_equal(spec_is_fresh(petri), rows[i].fresh);
+        assert_int_equal(spec_goes_beside(petri), rows[i].beside);
     }
-    assert_false(spec_is_fresh(NULL));
+    assert_false(spec_goes_beside(NULL));
 }
 
 static void test_filename_of_a_bad_path_gives_its_problem(void **state) {
@@ -262,7 +271,7 @@ int main(void) {
         cmocka_unit_test(test_spec_with_all_keys_is_read),
         cmocka_unit_test(test_spec_with_bad_metadata_is_refused_with_a_reason),
         cmocka_unit_test(test_spec_with_one_file_over_the_limit_is_refused),
-        cmocka_unit_test(test_spec_is_fresh_only_where_it_says_true),
+        cmocka_unit_test(test_spec_goes_beside_where_it_is_fresh_or_a_branch_that_leaves_nothing),
         cmocka_unit_test(test_filename_of_a_bad_path_gives_its_problem),
         cmocka_unit_test(test_filename_with_unseen_characters_shows_question_marks),
     };

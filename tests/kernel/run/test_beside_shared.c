@@ -156,9 +156,10 @@ static void test_beside_the_session_its_limits_are_not_changed(void **state) {
     char fresh[37], own[37];
     (void)state;
     send_fresh("%limits timeout=10s\n1", fresh);
-    expect_failure(fresh, "busy execute_input error:CellRefused idle", "CellRefused",
-                   "The cell was not run: %limits sets the limits of the session, which a fresh run does not change; "
-                   "begin it with %%limits to set those of this run" STAYS);
+    expect_failure(
+        fresh, "busy execute_input error:CellRefused idle", "CellRefused",
+        "The cell was not run: %limits sets the limits of the session, which a run beside it does not change; "
+        "begin it with %%limits to set those of this run" STAYS);
     begin_fresh("%%limits timeout=10s\n1", &fresh_a, fresh);
     end(&fresh_a, "ok");
     expect_timeout_ms(fresh, 10000);

@@ -148,17 +148,59 @@ static void test_run_without_commit_leaves_the_session_as_it_was(void **state) {
     (void)state;
     run_cell("1", one);
     run_cell("2", two);
-    begin_with("3", json_pack("{s:s, s:b}", "from", one, "commit", 0), id);
-    json_decref(harness_next_cell(&h));
-    harness_done(&h, "ok");
-    expect_report("ok", one, false);
-    free(harness_heard(&h, id));
     begin_with("4", json_pack("{s:b}", "commit", 0), id);
     json_decref(harness_next_cell(&h));
     harness_done(&h, "ok");
     expect_report("ok", two, false);
     free(harness_heard(&h, id));
     expect_next_number(3);
+}
+
+/* A branch: it has the number of a cell of its image, and takes none of the session's. */
+static void test_branch_runs_beside_the_session_s_own_run(void **state) {
+    struct harness_worker branch = {0};
+    char one[37], two[37], own[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    begin_cell("own", own);
+    begin_with("3", json_pack("{s:s, s:b}", "from", one, "commit", 0), id);
+    json_t *request = harness_next_beside(&h, &branch);
+    assert_int_equal(json_integer_value(json_object_get(request, "execution_count")), 2);
+    json_decref(request);
+    harness_play(&h, &branch);
+    harness_done(&h, "ok");
+    expect_report("ok", one, false);
+    harness_play(&h, NULL);
+    harness_done(&h, "ok");
+    expect_report("ok", two, true);
+    free(harness_heard(&h, own));
+    expect_next_number(4);
+    harness_leave(&branch);
+}
+
+/* It is sent while the run goes on that gives its image the name. */
+static void test_branch_of_what_is_not_there_yet_waits_for_the_runs_before_it(void **state) {
+    struct harness_worker branch = {0};
+    char own[37], id[37];
+    (void)state;
+    begin_with("1", json_pack("{s:s}", "checkpoint", "later"), own);
+    json_decref(harness_next_cell(&h));
+    begin_with("2", json_pack("{s:s, s:b}", "from", "later", "commit", 0), id);
+    harness_done(&h, "ok");
+    expect_report("ok", "first", true);
+    json_decref(harness_next_beside(&h, &branch));
+    harness_play(&h, &branch);
+    harness_done(&h, "ok");
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(report_of(&reply), "outcome", "ok");
+    message_fini(&reply);
+    begin_with("3", json_pack("{s:s, s:b}", "from", "never", "commit", 0), id);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "ename", "UnknownImage");
+    message_fini(&reply);
+    harness_leave(&branch);
 }
 
 static void test_run_from_an_image_that_fails_goes_back(void **state) {
@@ -339,6 +381,8 @@ int main(void) {
         WARM(test_line_beside_code_is_code),
         WARM(test_from_begins_a_branch),
         WARM(test_run_without_commit_leaves_the_session_as_it_was),
+        WARM(test_branch_runs_beside_the_session_s_own_run),
+        WARM(test_branch_of_what_is_not_there_yet_waits_for_the_runs_before_it),
         WARM(test_run_from_an_image_that_fails_goes_back),
         WARM(test_from_an_unknown_image_is_refused),
         WARM(test_silent_request_belongs_to_the_step_before_it),
