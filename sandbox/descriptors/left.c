@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "left.h"
 
-#include "sandbox/descriptors/descriptors.h"
+#include "sandbox/descriptors/descriptor.h"
 #include "sandbox/inject/helper.h"
 
 #include <errno.h>
