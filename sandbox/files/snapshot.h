@@ -69,6 +69,13 @@ void snapshot_forget(struct snapshot_version *version);
 int snapshot_pin(struct snapshot_version *version, uint64_t *ret_number);
 void snapshot_unpin(struct snapshot_version *version);
 
+/*
+ * A version of the files of a pinned one, with what a cell has in a layer over them: layer_fd, and host_fd, the
+ * notebook's folder below both or -1. As snapshot_keep() ret is the caller's. Costs a link for each file, and the bytes
+ * of the layer. 0; -ESTALE where the version is lost; or -errno.
+ */
+int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret);
+
 /* Where its files are: a folder's name below versions; "" where they are the kept ones alone. Until the next call. */
 const char *snapshot_version_name(const struct snapshot_version *version);
 

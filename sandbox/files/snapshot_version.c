@@ -24,23 +24,6 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* A kept file or folder of a version, and the live one that it is the copy of. */
-struct pair {
-    ino_t live, kept;
-    mode_t kind;
-    unsigned names; /* of several pairs of the same two: summed up */
-};
-
-struct snapshot_version {
-    unsigned references, pins;
-    struct snapshot *snapshot;
-    uint64_t number;                /* of its folder; 0 for none */
-    char name[SNAPSHOT_NAME_BYTES]; /* the same, below versions; "": it has none, and the kept files are it */
-    bool is_lost;
-    struct pair *pair; /* n of them, once it has a folder; owned */
-    size_t n;
-};
-
 /* Its folder is no more. */
 static void leave_tree(struct snapshot_version *version) {
     version->name[0] = 0;
@@ -72,11 +55,12 @@ const char *snapshot_version_name(const struct snapshot_version *version) {
     return version->name;
 }
 
-static int add_pair(struct snapshot_version *version, const struct snapshot_node *node, ino_t kept, unsigned names) {
+int snapshot_version_add(struct snapshot_version *version, const struct snapshot_node *node, ino_t kept,
+                         unsigned names) {
     int r = array_grow(&version->pair, version->n, sizeof *version->pair);
     if (r == 0)
         version->pair[version->n++] =
-            (struct pair){.live = node->live, .kept = kept, .kind = node->kind, .names = names};
+            (struct snapshot_pair){.live = node->live, .kept = kept, .kind = node->kind, .names = names};
     return r;
 }
 
@@ -92,7 +76,7 @@ static int set_entry_apart(void *arg, const struct snapshot_place *place, const 
                : linkat(place->fd, name, place->other_fd, name, 0))
         return -errno;
     node->is_in_version = !folder;
-    int r = add_pair(version, node, made.st_ino, 1);
+    int r = snapshot_version_add(version, node, made.st_ino, 1);
     return r || !folder ? r : SNAPSHOT_INTO_BOTH;
 }
 
@@ -107,8 +91,7 @@ static int leave_folder(void *arg, const struct snapshot_place *place, const cha
     return r ? r : mirror_status(place->other_fd, name, &kept);
 }
 
-/* Makes an empty folder for a version. A descriptor or -errno. */
-static int make_folder(struct snapshot_version *version) {
+int snapshot_version_make_folder(struct snapshot_version *version) {
     struct snapshot *snapshot = version->snapshot;
     version->number = ++snapshot->n_versions;
     snapshot_number(version->number, version->name);
@@ -124,12 +107,11 @@ static int pair_entry(void *arg, const struct snapshot_place *place, const char 
     if (fstatat(place->other_fd, name, &kept, AT_SYMLINK_NOFOLLOW))
         return -errno;
     const struct snapshot_node *node = snapshot_node_of_kept(&version->snapshot->nodes, kept.st_ino);
-    int r = node ? add_pair(version, node, st->st_ino, 1) : -EUCLEAN;
+    int r = node ? snapshot_version_add(version, node, st->st_ino, 1) : -EUCLEAN;
     return r || !S_ISDIR(st->st_mode) ? r : SNAPSHOT_INTO_BOTH;
 }
 
-/* The present version has a tree from before: restoring may have made live files anew since. */
-static int renew_pairs(struct snapshot_version *version) {
+int snapshot_version_renew_pairs(struct snapshot_version *version) {
     static const struct snapshot_walker pairing = {.visit = pair_entry};
     const struct snapshot_folders *folders = &version->snapshot->folders;
     auto_fd fd = tree_open(folders->versions, version->name);
@@ -141,7 +123,7 @@ static int renew_pairs(struct snapshot_version *version) {
 static int make_tree(struct snapshot_version *version) {
     static const struct snapshot_walker apart = {set_entry_apart, leave_folder};
     struct snapshot *snapshot = version->snapshot;
-    auto_fd fd = make_folder(version);
+    auto_fd fd = snapshot_version_make_folder(version);
     int r = fd < 0 ? fd : snapshot_walk(snapshot->folders.kept, fd, &apart, version);
     if (r == 0)
         return 0;
@@ -155,7 +137,7 @@ void snapshot_set_apart(struct snapshot *snapshot) {
     if (!version)
         return;
     snapshot->present = NULL;
-    version->is_lost = (version->name[0] ? renew_pairs(version) : make_tree(version)) < 0;
+    version->is_lost = (version->name[0] ? snapshot_version_renew_pairs(version) : make_tree(version)) < 0;
 }
 
 int snapshot_pin(struct snapshot_version *version, uint64_t *ret_number) {
@@ -185,10 +167,17 @@ static int move_all(int from_fd, int to_fd) {
     return snapshot_walk(from_fd, -1, &(struct snapshot_walker){.visit = move_entry}, &to_fd);
 }
 
+/* The files of a version that no cell's layer lies over become the kept ones, of which there are none. */
+static int move_back(const struct snapshot_version *version) {
+    const struct snapshot_folders *folders = &version->snapshot->folders;
+    auto_fd fd = tree_open(folders->versions, version->name);
+    return fd < 0 ? fd : move_all(fd, folders->kept);
+}
+
 static void add_node(const void *at, VISIT visit, void *arg) {
     struct snapshot_version *version = arg;
     struct snapshot_node *node = *(struct snapshot_node *const *)at;
-    if ((visit == preorder || visit == leaf) && add_pair(version, node, node->kept, node->names))
+    if ((visit == preorder || visit == leaf) && snapshot_version_add(version, node, node->kept, node->names))
         version->is_lost = true;
 }
 
@@ -197,16 +186,16 @@ static int move_present(struct snapshot *snapshot) {
     struct snapshot_version *version = snapshot->present;
     snapshot->present = NULL;
     if (version && version->name[0])
-        version->is_lost = renew_pairs(version) < 0;
+        version->is_lost = snapshot_version_renew_pairs(version) < 0;
     if (!version || version->name[0])
         return snapshot_empty(snapshot->folders.kept);
     twalk_r(snapshot->nodes.by_live, add_node, version);
-    auto_fd fd = make_folder(version);
+    auto_fd fd = snapshot_version_make_folder(version);
     return fd < 0 ? fd : move_all(snapshot->folders.kept, fd);
 }
 
 /* A live file of which the version has the copy that is its copy now is known to be as it was. */
-static struct snapshot_node *make_node(const struct snapshot *snapshot, const struct pair *pair,
+static struct snapshot_node *make_node(const struct snapshot *snapshot, const struct snapshot_pair *pair,
                                        struct snapshot_nodes *nodes) {
     const struct snapshot_node *before = snapshot_node_of_live(&snapshot->nodes, pair->live);
     struct snapshot_node *node = snapshot_node_of_kept(nodes, pair->kept);
@@ -220,7 +209,7 @@ static struct snapshot_node *make_node(const struct snapshot *snapshot, const st
     return node;
 }
 
-static int make_nodes(const struct snapshot_version *version, struct snapshot_nodes *ret_nodes) {
+int snapshot_version_make_nodes(const struct snapshot_version *version, struct snapshot_nodes *ret_nodes) {
     struct snapshot_nodes nodes = {0};
     for (size_t i = 0; i < version->n; i++)
         if (!make_node(version->snapshot, &version->pair[i], &nodes)) {
@@ -240,7 +229,7 @@ static int link_entry(void *arg, const struct snapshot_place *place, const char 
     const struct snapshot_node *node = snapshot_node_of_kept(nodes, st->st_ino);
     if (!node)
         return -EUCLEAN;
-    const struct pair pair = {.live = node->live, .kind = node->kind, .names = node->names};
+    const struct snapshot_pair pair = {.live = node->live, .kind = node->kind, .names = node->names};
     if (mkdirat(place->other_fd, name, 0700) || fstatat(place->other_fd, name, &made, AT_SYMLINK_NOFOLLOW))
         return -errno;
     struct snapshot_node *folder = snapshot_node_pair(nodes, pair.live, made.st_ino, pair.kind);
@@ -251,10 +240,10 @@ static int link_entry(void *arg, const struct snapshot_place *place, const char 
     return SNAPSHOT_INTO_BOTH;
 }
 
-/* Makes the kept files those of a version that keeps its tree. */
-static int link_all(const struct snapshot_version *version, int from_fd, struct snapshot_nodes *nodes) {
+int snapshot_version_link(const struct snapshot_version *version, int to_fd, struct snapshot_nodes *nodes) {
     static const struct snapshot_walker linking = {link_entry, leave_folder};
-    return snapshot_walk(from_fd, version->snapshot->folders.kept, &linking, nodes);
+    auto_fd fd = tree_open(version->snapshot->folders.versions, version->name);
+    return fd < 0 ? fd : snapshot_walk(fd, to_fd, &linking, nodes);
 }
 
 int snapshot_switch(struct snapshot_version *version) {
@@ -264,12 +253,11 @@ int snapshot_switch(struct snapshot_version *version) {
         return 0;
     if (version->is_lost)
         return -ESTALE;
-    if (make_nodes(version, &nodes))
+    if (snapshot_version_make_nodes(version, &nodes))
         return -ESTALE;
     int r = move_present(snapshot);
-    auto_fd fd = r ? r : tree_open(snapshot->folders.versions, version->name);
     if (r == 0)
-        r = fd < 0 ? fd : version->pins ? link_all(version, fd, &nodes) : move_all(fd, snapshot->folders.kept);
+        r = version->pins ? snapshot_version_link(version, snapshot->folders.kept, &nodes) : move_back(version);
     snapshot_nodes_fini(&snapshot->nodes);
     snapshot->nodes = nodes;
     if (r)

@@ -1,0 +1,66 @@
+/*
+ * snapshot_branch.c - a version that no live files have been: those of another one, and what a cell has changed of
+ * them.
+ *
+ * What is the same in both has the same live file. What the cell has made has none yet: it gets a number that no file
+ * has, and is made when the session goes there.
+ */
+#define _GNU_SOURCE
+#include "sandbox/files/snapshot_inside.h"
+
+#include "base/cleanup.h"
+#include "sandbox/files/merge.h"
+#include "sandbox/files/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Above all that a tmpfs gives. */
+#define UNBORN (UINT64_C(1) << 62)
+
+struct branching {
+    struct snapshot_version *version;
+    struct snapshot_nodes nodes;
+};
+
+/* An entry of the new version's folder. */
+static int add_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    struct branching *branching = arg;
+    struct snapshot *snapshot = branching->version->snapshot;
+    const struct snapshot_node *node = snapshot_node_of_kept(&branching->nodes, st->st_ino);
+    (void)place, (void)name;
+    if (!node)
+        node = snapshot_node_pair(&branching->nodes, UNBORN + snapshot->n_unborn++, st->st_ino, st->st_mode);
+    int r = node ? snapshot_version_add(branching->version, node, st->st_ino, 1) : -ENOMEM;
+    return r || !S_ISDIR(st->st_mode) ? r : SNAPSHOT_INTO;
+}
+
+static int make(struct branching *branching, const struct snapshot_version *base, struct merge_folders *folders) {
+    static const struct snapshot_walker adding = {.visit = add_entry};
+    auto_fd fd = snapshot_version_make_folder(branching->version);
+    int r = fd < 0 ? fd : snapshot_version_link(base, fd, &branching->nodes);
+    folders->to = fd;
+    if (r == 0)
+        r = merge_layer(folders);
+    return r ? r : snapshot_walk(fd, -1, &adding, branching);
+}
+
+int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret) {
+    struct snapshot *snapshot = base->snapshot;
+    struct branching branching = {.version = calloc(1, sizeof *branching.version)};
+    struct merge_folders folders = {.layer = layer_fd, .aside = snapshot->folders.kept_aside, .host = host_fd};
+    if (!branching.version)
+        return -ENOMEM;
+    *branching.version = (struct snapshot_version){.references = 1, .snapshot = snapshot};
+    int r = snapshot->present == base ? snapshot_version_renew_pairs(base) : base->is_lost ? -ESTALE : 0;
+    if (r == 0)
+        r = snapshot_version_make_nodes(base, &branching.nodes);
+    if (r == 0)
+        r = make(&branching, base, &folders);
+    snapshot_nodes_fini(&branching.nodes);
+    if (r)
+        snapshot_forget(branching.version);
+    else
+        *ret = branching.version;
+    return r;
+}
