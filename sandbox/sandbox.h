@@ -193,8 +193,7 @@ unsigned session_take_strays(struct session *session);
 int session_control_fd(const struct session *session);
 int session_exit_fd(const struct session *session);
 
-/* Read ends of the pipes behind descriptors 1 and 2 of the starting worker, and of the session's own cells;
- * non-blocking, borrowed. */
+/* Read ends of the pipes behind descriptors 1 and 2 of the starting worker; non-blocking, borrowed. */
 int session_stdout_fd(const struct session *session);
 int session_stderr_fd(const struct session *session);
 
@@ -391,8 +390,8 @@ int cell_exit_fd(const struct cell *cell);
 /*
  * Read ends of the pipes behind the cell's descriptors 1, 2 and 4, to which the worker
  * writes its stack when it is asked to; non-blocking, borrowed. The session's own cells
- * have those of the session, a cell beside them has its own. Not for an ephemeral one,
- * which has no output: what it says of its stack comes out of the session's.
+ * have those of their image, a cell beside them has its own. Not for an ephemeral one,
+ * which has no output: what it says of its stack comes out of its image's.
  */
 int cell_stdout_fd(const struct cell *cell);
 int cell_stderr_fd(const struct cell *cell);
@@ -512,6 +511,14 @@ typedef int cell_held_handler(void *arg, const char *path, bool is_hosts);
  * another one there by now: is_hosts is whether it is still the host's. 0, what the handler returned, or -errno.
  */
 int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) MUST_CHECK;
+
+/*
+ * Keeps what a frozen cell leaves that was made of a kept image and ran beside the session's own: as what the session
+ * can go to, and cells can be made of. ret_kept is as in session_keep(). Takes as long as the files that the cell has
+ * written take to be copied. Only cell_discard() may follow. 0; -EINVAL for another cell; -ESTALE where the files of
+ * its image are lost; or -errno.
+ */
+int cell_keep(struct cell *cell, struct kept_image **ret_kept) MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);

@@ -106,6 +106,22 @@ int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid
     return 0;
 }
 
+int layers_find(const char *path, const char *folder, char *ret_name, size_t size) {
+    const struct {
+        const char *seen_at, *name;
+    } rows[] = {{folder, "folder"}, /* which may lie in another area */
+                {"/work", "folder"},
+                {"/tmp", "private/tmp"},
+                {"/home/petri", "private/home"},
+                {"/dev/shm", "private/shm"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *rest = rows[i].seen_at && rows[i].seen_at[0] ? folder_rest(rows[i].seen_at, path) : NULL;
+        if (rest && (rest[0] == '/' || rest[0] == 0))
+            return (size_t)snprintf(ret_name, size, "%s%s", rows[i].name, rest) < size ? 0 : -ENAMETOOLONG;
+    }
+    return -ENOENT;
+}
+
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {
     char name[LAYER_NAME_SIZE], path[LAYER_NAME_SIZE + 16];
     layer_name(id, name);

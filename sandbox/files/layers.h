@@ -56,6 +56,10 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid);
  * is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid, gid_t gid);
 
+/* The name, below a layer or a version, of what a cell sees at a path; folder is another name of /work, or NULL. 0;
+ * -ENOENT where the path is of none of the session's areas; -ENAMETOOLONG. */
+int layers_find(const char *path, const char *folder, char *ret_name, size_t size);
+
 /* Makes an empty layer. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 

@@ -9,7 +9,7 @@
 #include "sandbox/files/snapshot_inside.h"
 
 #include "base/cleanup.h"
-#include "sandbox/files/merge.h"
+#include "sandbox/files/snapshot_merge.h"
 #include "sandbox/files/tree.h"
 
 #include <errno.h>
@@ -35,20 +35,21 @@ static int add_entry(void *arg, const struct snapshot_place *place, const char *
     return r || !S_ISDIR(st->st_mode) ? r : SNAPSHOT_INTO;
 }
 
-static int make(struct branching *branching, const struct snapshot_version *base, struct merge_folders *folders) {
+static int make(struct branching *branching, const struct snapshot_version *base,
+                struct snapshot_merge_folders *folders) {
     static const struct snapshot_walker adding = {.visit = add_entry};
     auto_fd fd = snapshot_version_make_folder(branching->version);
     int r = fd < 0 ? fd : snapshot_version_link(base, fd, &branching->nodes);
     folders->to = fd;
     if (r == 0)
-        r = merge_layer(folders);
+        r = snapshot_merge_layer(folders);
     return r ? r : snapshot_walk(fd, -1, &adding, branching);
 }
 
 int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret) {
     struct snapshot *snapshot = base->snapshot;
     struct branching branching = {.version = calloc(1, sizeof *branching.version)};
-    struct merge_folders folders = {.layer = layer_fd, .aside = snapshot->folders.kept_aside, .host = host_fd};
+    struct snapshot_merge_folders folders = {.layer = layer_fd, .aside = snapshot->folders.kept_aside, .host = host_fd};
     if (!branching.version)
         return -ENOMEM;
     *branching.version = (struct snapshot_version){.references = 1, .snapshot = snapshot};

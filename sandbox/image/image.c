@@ -43,6 +43,33 @@ struct image *image_ref(struct image *image) {
     return image;
 }
 
+static void unref_outputs(struct image_outputs *outputs) {
+    if (!outputs || --outputs->references > 0)
+        return;
+    for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        close_fd(&outputs->fd[i]);
+    free(outputs);
+}
+
+int image_take_outputs(struct image *image, int outputs[DESCRIPTORS_OUTPUTS]) {
+    struct image_outputs *taken = calloc(1, sizeof *taken);
+    if (!taken)
+        return -ENOMEM;
+    taken->references = 1;
+    for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        taken->fd[i] = steal_fd(&outputs[i]);
+    unref_outputs(image->outputs);
+    image->outputs = taken;
+    return 0;
+}
+
+void image_share_outputs(struct image *image, const struct image *of) {
+    if (of->outputs)
+        of->outputs->references++;
+    unref_outputs(image->outputs);
+    image->outputs = of->outputs;
+}
+
 void image_unref(struct image *image, pid_t *ret_killed) {
     *ret_killed = 0;
     if (!image || --image->references > 0)
@@ -53,6 +80,7 @@ void image_unref(struct image *image, pid_t *ret_killed) {
     threads_fini(&image->threads);
     descriptors_fini(&image->descriptors);
     shared_fini(&image->shared);
+    unref_outputs(image->outputs);
     free(image);
 }
 

@@ -15,6 +15,12 @@
 
 #include <limits.h>
 
+/* Our ends of pipes, which an image has in common with those that are made of it. */
+struct image_outputs {
+    unsigned references;
+    int fd[DESCRIPTORS_OUTPUTS];
+};
+
 struct image {
     unsigned references;
     pid_t keeper;  /* a child of ours */
@@ -25,6 +31,8 @@ struct image {
     struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
+    struct image_outputs *outputs; /* a reference; NULL: those of the session's first image */
+    uint64_t outside_bytes;        /* of its memory, that are none of the session's group: of a place beside */
     unsigned
         times_restored; /* how often the session has gone back to it; from the second time on its cells are copies */
     int broken; /* -errno where what a rolled-back cell has changed could not be put back; then no cell is made of it */
@@ -37,6 +45,12 @@ struct image {
 struct image *image_create(pid_t keeper, int memory_fd, struct threads *threads);
 
 struct image *image_ref(struct image *image);
+
+/* Gives an image pipes of its own, whose ends are stolen. 0, or -ENOMEM and none is. */
+int image_take_outputs(struct image *image, int outputs[DESCRIPTORS_OUTPUTS]) MUST_CHECK;
+
+/* Gives an image the pipes of another one, that it is made of. */
+void image_share_outputs(struct image *image, const struct image *of);
 
 /* Gives up a reference; with the last the keeper is killed and *ret_killed is its pid, to be reaped; otherwise 0. */
 void image_unref(struct image *image, pid_t *ret_killed);

@@ -150,14 +150,15 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
             snapshot_suspect(files, after->file[i].live);
 }
 
-/* The copy of a file as the task sees it. What it calls the descriptor, or -errno. */
+/* The copy of a file as the task sees it; of the session's own cell the live file. What it calls the descriptor, or
+ * -errno. */
 static int open_copy(const struct mapped_file *file, struct restorer *restorer, uint64_t *ret_bytes) {
     struct stat st;
     int made = file->path[0] == '/' ? restorer_open(restorer, file->path, O_RDONLY | O_NONBLOCK) : -ENOENT;
     if (made < 0)
         return made;
     auto_fd fd = restorer_take(restorer, made);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->kept) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_ino == file->kept || !restorer->layered)) {
         *ret_bytes = (uint64_t)st.st_size;
         return made;
     }
@@ -204,17 +205,17 @@ static bool is_mapped_before(const struct mapped_files *mapped, size_t i) {
     return k < i;
 }
 
-/* Opens a file that the task may write: then its layer has a copy, which takes room and time. What it calls the
- * descriptor, or -errno where its mappings are to be private ones. */
+/* Opens a file that the task may write: then its layer, if it has one, has a copy, which takes room and time. What it
+ * calls the descriptor, or -errno where its mappings are to be private ones. */
 static int open_own(const struct mapped_file *file, struct restorer *restorer) {
     uint64_t bytes;
     int made = open_copy(file, restorer, &bytes);
     int r = made < 0 ? made : restorer_close(restorer, made);
     if (r)
         return r;
-    if (bytes > restorer->room)
+    if (restorer->layered && bytes > restorer->room)
         return -EFBIG;
-    restorer->room -= bytes;
+    restorer->room -= restorer->layered ? bytes : 0;
     return restorer_open(restorer, file->path, O_RDWR | O_NONBLOCK);
 }
 
@@ -236,9 +237,31 @@ int mapped_files_restore_own(const struct mapped_files *mapped, struct restorer 
     return r;
 }
 
+static int leave(const struct mapped_file *file, const struct inject_task *keeper) {
+    struct inject_call call = {.number = SYS_mmap,
+                               .argument = {file->start, file->end - file->start, PROT_NONE,
+                                            MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, UINT64_MAX, 0}};
+    int r = inject_checked(keeper, &call, NULL, NULL);
+    if (r || call.result == (int64_t)file->start)
+        return r;
+    return call.result < 0 ? inject_result_status(call.result) : -EUCLEAN;
+}
+
+int mapped_files_leave(struct mapped_files *mapped, const struct inject_task *keeper, mapped_files_kept *kept,
+                       const void *arg) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < mapped->n; i++) {
+        mapped->file[i].live = 0;
+        mapped->file[i].kept = kept(arg, mapped->file[i].path);
+        r = mapped->file[i].kept ? leave(&mapped->file[i], keeper) : 0;
+    }
+    mapped->anew = true;
+    return r;
+}
+
 /* The pages stay those of the file. */
 int mapped_files_begin(const struct mapped_files *mapped, struct restorer *restorer) {
-    int r = 0;
+    int r = mapped->anew ? mapped_files_restore_own(mapped, restorer) : 0;
     for (size_t i = 0; r == 0 && i < mapped->n; i++) {
         const struct mapped_file *file = &mapped->file[i];
         struct inject_call forget = {.number = SYS_madvise,

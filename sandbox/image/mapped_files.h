@@ -29,6 +29,7 @@ struct mapped_file {
 struct mapped_files {
     size_t n;
     struct mapped_file *file;
+    bool anew; /* the image is of a cell that had a layer: none is mapped, and each cell maps those that have a copy */
 };
 
 void mapped_files_fini(struct mapped_files *mapped);
@@ -55,9 +56,18 @@ void mapped_files_suspect_all(const struct mapped_files *mapped, struct snapshot
 void mapped_files_suspect_touched(const struct mapped_files *before, const struct mapped_files *after, pid_t pid,
                                   struct snapshot *files);
 
-/* Has a task of the session's own cell begin without a page of the live files, for mapped_files_suspect_touched(). 0 or
- * -errno. */
+/* Has a task of the session's own cell begin without a page of the live files, for mapped_files_suspect_touched(); what
+ * is to be mapped anew is. 0 or -errno. */
 int mapped_files_begin(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
+
+/*
+ * An image is kept of a cell that had a layer: it gives up its mappings of files that the session has, for the layer's
+ * files go with the cell. kept says which: the number of the copy that stands at a path, 0 for none; arg is its. 0 or
+ * -errno.
+ */
+typedef ino_t mapped_files_kept(const void *arg, const char *path);
+int mapped_files_leave(struct mapped_files *mapped, const struct inject_task *keeper, mapped_files_kept *kept,
+                       const void *arg) MUST_CHECK;
 
 /* The same of a whole run beside the session's own: it has the files of its layer mapped, and writes them so, as far as
  * restorer->room goes; the others are as in the next one. 0 or -errno. */

@@ -177,7 +177,9 @@ int cell_exit_fd(const struct cell *cell) {
 }
 
 const int *cell_outputs(const struct cell *cell) {
-    return cell->role == CELL_BESIDE ? cell->outputs : cell->session->outputs;
+    return cell->role == CELL_BESIDE ? cell->outputs
+           : cell->image->outputs    ? cell->image->outputs->fd
+                                     : cell->session->outputs;
 }
 
 int cell_stdout_fd(const struct cell *cell) {
@@ -295,6 +297,7 @@ static int make_result(struct cell *cell, struct error *error) {
     if (!cell->result)
         return step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     cell->result->zombies = cell->zombies;
+    image_share_outputs(cell->result, cell->image);
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);
@@ -323,7 +326,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
         r = make_result(cell, ret_error);
     if (r == 0)
         r = image_find_shared(cell->result, cell->worker, cell->image, cell_outputs(cell),
-                              cell->session->files.snapshot, ret_error);
+                              cell->layer == LAYER_LIVE ? cell->session->files.snapshot : NULL, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
@@ -425,7 +428,7 @@ static void learn_writes(const struct cell *cell) {
 
 /* Ends the cell's locks, and what it has set of modes. */
 static void end_locks_and_modes(const struct cell *cell) {
-    descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell->session->outputs);
+    descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell_outputs(cell));
 }
 
 /* Ends the locks of the new image; its cells take them again. */

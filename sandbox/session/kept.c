@@ -6,11 +6,18 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/step.h"
+#include "sandbox/descriptors/left.h"
+#include "sandbox/descriptors/locks.h"
 #include "sandbox/descriptors/sockets.h"
+#include "sandbox/files/layers.h"
+#include "sandbox/files/tree.h"
 #include "sandbox/session/cell.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 bool kept_has(const struct session *session, const struct image *image) {
     const struct kept_image *kept = session->kept;
@@ -81,6 +88,84 @@ void session_await_freed(struct session *session) {
 void kept_fini(struct session *session) {
     while (session->kept)
         session_forget(session, session->kept);
+}
+
+/* Where the files of a version are, for a path of a cell's. */
+struct version_files {
+    const struct session *session;
+    int fd;
+};
+
+static ino_t find_kept(const void *arg, const char *path) {
+    const struct version_files *files = arg;
+    char name[PATH_MAX];
+    struct stat st;
+    if (layers_find(path, files->session->folder, name, sizeof name))
+        return 0;
+    return fstatat(files->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) ? st.st_ino : 0;
+}
+
+/* Open files that have a path are opened anew in each cell, so the image need not have them. */
+static int leave_open_files(struct image *image, const struct inject_task *keeper) {
+    const struct descriptors *list = &image->descriptors;
+    int r = locks_end(&image->descriptors, keeper);
+    for (size_t i = 0; list->of_kind[DESCRIPTOR_FILE] > 0 && r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_FILE && descriptor_is_first(list, i))
+            r = left_open_file(list, i, keeper);
+    return r;
+}
+
+/* What a cell leaves has nothing of its layer, and of its sandbox, any more. */
+static int leave_sandbox(const struct cell *cell, const struct snapshot_version *version) {
+    struct session *session = cell->session;
+    struct image *image = cell->result;
+    const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
+    auto_fd fd = tree_open(session->files.folders.versions, snapshot_version_name(version));
+    const struct version_files files = {session, fd};
+    int r = fd < 0 ? fd : leave_open_files(image, &keeper);
+    if (r == 0)
+        r = shared_keep(&image->shared, image->memory_fd);
+    if (r == 0)
+        r = mapped_files_leave(&image->shared.mapped, &keeper, find_kept, &files);
+    if (r == 0 && session->host.backend)
+        r = resources_join(&session->host.groups[SANDBOX_CELLS], image->keeper);
+    return r;
+}
+
+/* Makes the version and the image what can be kept. */
+static int make_kept(struct cell *cell, struct kept_image *kept) {
+    struct session *session = cell->session;
+    char name[LAYER_NAME_SIZE];
+    layer_name(cell->layer, name);
+    auto_fd layer_fd = tree_open(session->zygote.files_fd, name);
+    int r = layer_fd < 0 ? layer_fd : snapshot_branch(cell->files, layer_fd, session->folder_fd, &kept->files);
+    if (r)
+        return r;
+    r = leave_sandbox(cell, kept->files);
+    if (r == 0)
+        r = image_take_outputs(cell->result, cell->outputs);
+    if (r)
+        snapshot_forget(kept->files);
+    return r;
+}
+
+int cell_keep(struct cell *cell, struct kept_image **ret_kept) {
+    struct session *session = cell->session;
+    if (!cell->result || !cell->files || cell->role != CELL_BESIDE)
+        return -EINVAL;
+    struct kept_image *kept = calloc(1, sizeof *kept);
+    int r = kept ? make_kept(cell, kept) : -ENOMEM;
+    if (r) {
+        free(kept);
+        return r;
+    }
+    cell_reset_oom_score(cell->result->keeper);
+    cell->result->outside_bytes = cell_changed_bytes(cell);
+    kept->image = image_ref(cell->result);
+    kept->next = session->kept;
+    session->kept = kept;
+    *ret_kept = kept;
+    return 0;
 }
 
 /* There is nothing to go on with. */

@@ -37,13 +37,22 @@ static uint64_t sum_parts(const struct session *session) {
     return bytes;
 }
 
+/* What cells beside have left is counted in the group of their place. */
+static uint64_t outside_bytes(const struct session *session) {
+    uint64_t bytes = 0;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        bytes += kept->image->outside_bytes;
+    return bytes;
+}
+
 static uint64_t memory_of_all(const struct session *session) {
     struct resources_reading reading;
     if (!session->host.backend)
         return sum_parts(session);
     if (session->host.backend->read(&session->host.groups[SANDBOX_CELLS], &reading))
         return 0;
-    return positive_difference(reading.memory_bytes, session_files_bytes(session, SESSION_FILES_LIVE));
+    return positive_difference(reading.memory_bytes, session_files_bytes(session, SESSION_FILES_LIVE)) +
+           outside_bytes(session);
 }
 
 static uint64_t saved_bytes(const struct session *session) {

@@ -173,6 +173,84 @@ static void large_mapped_file_is_there_and_not_copied(struct live *live) {
     CHECK_TEXT(live_do(live, "load %d", MANY - 1), "n8");
 }
 
+/* What a branch leaves, as a state of the session; and a branch of that. */
+static struct kept_image *keep_branch(struct cell *cell) {
+    struct kept_image *kept = NULL;
+    struct cell_end end;
+    struct error error = {0};
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
+    CHECK_EQUAL(cell_keep(cell, &kept), 0);
+    cell_discard(cell);
+    return kept;
+}
+
+static void go(struct live *live, struct kept_image *kept) {
+    struct error error = {0};
+    CHECK_EQUAL(session_restore(live->session, kept, &error), 0);
+}
+
+static void branch_that_is_kept_is_a_state_like_others(struct live *live) {
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    CHECK_TEXT(live_do(live, "put gone.txt one"), "ok");
+    const long fd = live_call(live, SYS_open, "\"a.txt %d", O_RDWR | O_APPEND);
+    struct kept_image *one = keep(live);
+    struct cell *cell = branch(live, one);
+    CHECK_TEXT(live_ask(cell, "add 5"), "5");
+    CHECK_TEXT(live_ask(cell, "call %d %ld \"+ 1", SYS_write, fd), "1");
+    CHECK_TEXT(live_ask(cell, "call %d \"gone.txt", SYS_unlink), "0");
+    CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
+    CHECK_TEXT(live_ask(cell, "put /dev/shm/new.txt new"), "ok");
+    CHECK_TEXT(live_ask(cell, "say 1 one"), "3");
+    struct kept_image *five = keep_branch(cell);
+    live_check_counter(live, 0);
+    CHECK_TEXT(live_do(live, "file a.txt"), "one");
+    for (int i = 0; i < 3; i++) {
+        struct cell *next = branch(live, five);
+        CHECK_TEXT(live_ask(next, "add %d", i), i == 0 ? "5" : i == 1 ? "6" : "7");
+        CHECK_TEXT(live_ask(next, "file a.txt"), "one+");
+        CHECK_TEXT(live_ask(next, "file host.txt"), "ENOENT");
+        go(live, i == 1 ? one : five);
+        CHECK_TEXT(live_do(live, "file gone.txt"), i == 1 ? "one" : "ENOENT");
+        CHECK_TEXT(live_do(live, "file /dev/shm/new.txt"), i == 1 ? "ENOENT" : "new");
+        CHECK_EQUAL(live_call(live, SYS_write, "%ld \"! 1", fd), 1);
+        CHECK_TEXT(live_do(live, "file a.txt"), i == 1 ? "one!" : "one+!");
+        live_check_counter(live, i == 1 ? 0 : 5);
+        cell_discard(next);
+    }
+    session_forget(live->session, one);
+    session_forget(live->session, five);
+    CHECK_TEXT(live_do(live, "file a.txt"), "one+!");
+}
+
+/* The kernel reads its output where the cell says. */
+static void session_that_goes_to_a_branch_speaks_by_its_pipes(struct live *live) {
+    struct kept_image *one = keep(live);
+    struct kept_image *two = keep_branch(branch(live, one));
+    char text[16] = "";
+    for (int i = 0; i < 2; i++) {
+        go(live, two);
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "say 1 two"), "3");
+        CHECK_EQUAL(read(cell_stdout_fd(cell), text, sizeof text - 1), 3);
+        CHECK_TEXT(text, "two");
+        if (i == 0)
+            cell_discard(cell);
+        else
+            live_commit(cell);
+    }
+    struct cell *after = live_start(live);
+    CHECK_TEXT(live_ask(after, "say 2 six"), "3");
+    CHECK_EQUAL(read(cell_stderr_fd(after), text, sizeof text - 1), 3);
+    CHECK_TEXT(text, "six");
+    cell_discard(after);
+    go(live, one);
+    struct cell *first = live_start(live);
+    CHECK_TEXT(live_ask(first, "say 1 one"), "3");
+    CHECK_EQUAL(cell_stdout_fd(first), session_stdout_fd(live->session));
+    CHECK_EQUAL(read(cell_stdout_fd(first), text, sizeof text - 1), 3);
+    cell_discard(first);
+}
+
 static int count_entries(const struct live *live, const char *folder) {
     auto_fd fd = openat(live->session->zygote.files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char path[64];
@@ -218,6 +296,8 @@ int main(void) {
         LIVE_CASE(file_without_a_name_is_a_copy_of_what_it_was_then),
         LIVE_CASE(branch_writes_its_files_by_its_mappings_also_under_its_locks),
         LIVE_CASE(large_mapped_file_is_there_and_not_copied),
+        LIVE_CASE(branch_that_is_kept_is_a_state_like_others),
+        LIVE_CASE(session_that_goes_to_a_branch_speaks_by_its_pipes),
         LIVE_CASE(hundred_branches_leave_nothing),
     };
     return live_main("branches", cases, sizeof cases / sizeof cases[0]);

@@ -414,8 +414,15 @@ static void run_branches(struct walk *walk) {
     check_state(walk, *cell, &walk->branch[i].state);
     if (draw(2))
         return;
-    if (draw(2))
+    const unsigned at = draw(8);
+    const bool keeps = draw(2);
+    if (keeps || draw(2))
         CHECK_EQUAL(cell_freeze(*cell, &end, &error), 0);
+    if (keeps) {
+        session_forget(walk->live->session, walk->kept[at].kept);
+        CHECK_EQUAL(cell_keep(*cell, &walk->kept[at].kept), 0);
+        walk->kept[at].state = walk->branch[i].state;
+    }
     cell_discard(*cell);
     *cell = NULL;
 }

@@ -1,12 +1,12 @@
 /*
- * merge.c - walks a layer, with the tree that it is merged into beside it.
+ * snapshot_merge.c - walks a layer, with the tree that it is merged into beside it.
  *
  * What the layer has replaces what stands at the same name, but for a folder over a folder: these become one, unless
  * the layer's is opaque. Whether the notebook's folder has something at a name is looked up by the path, as long as no
  * folder on the way hides it.
  */
 #define _GNU_SOURCE
-#include "merge.h"
+#include "snapshot_merge.h"
 
 #include "base/cleanup.h"
 #include "sandbox/files/mirror.h"
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 struct merging {
-    const struct merge_folders *folders;
+    const struct snapshot_merge_folders *folders;
     unsigned depth;      /* 0 in the layer itself, 1 in "private" or "folder" */
     unsigned hidden;     /* the depth of the folder that hides what the host has there; 0 for none */
     bool on_folder;      /* in "folder" */
@@ -168,7 +168,7 @@ static int leave_folder(void *arg, const struct snapshot_place *place, const cha
     return mirror_status(place->other_fd, name, &st);
 }
 
-int merge_layer(const struct merge_folders *folders) {
+int snapshot_merge_layer(const struct snapshot_merge_folders *folders) {
     static const struct snapshot_walker walker = {merge_entry, leave_folder};
     struct merging merging = {.folders = folders};
     int r = snapshot_walk(folders->layer, folders->to, &walker, &merging);

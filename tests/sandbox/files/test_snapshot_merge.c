@@ -3,7 +3,7 @@
  * after the merge another one is looked at. PETRI_SEED takes up one seed, PETRI_MERGES as many as one wants.
  */
 #include "base/cleanup.h"
-#include "sandbox/files/merge.h"
+#include "sandbox/files/snapshot_merge.h"
 #include "tests/sandbox/as_user.h"
 #include "tests/sandbox/tmpfs.h"
 
@@ -197,7 +197,7 @@ static void run_cell(int root) {
     auto_fd to_fd = openat(root, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd aside_fd = openat(root, "aside", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd host_fd = openat(root, "host", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQUAL(merge_layer(&(struct merge_folders){layer_fd, to_fd, aside_fd, host_fd}), 0);
+    CHECK_EQUAL(snapshot_merge_layer(&(struct snapshot_merge_folders){layer_fd, to_fd, aside_fd, host_fd}), 0);
     list_session(merged);
     for (int i = 0; i < 2; i++) {
         CHECK_TEXT(merged[i], shown[i]);
