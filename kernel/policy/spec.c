@@ -83,11 +83,15 @@ static int spec_the_origin(const struct spec_reading *reading, const json_t *jso
                : SPEC_NOT_THIS;
 }
 
+static bool is_branch(const json_t *commit) {
+    const char *text = json_string_value(commit);
+    return text && strcmp(text, "branch") == 0;
+}
+
 static int spec_commit(const struct spec_reading *reading, const json_t *json) {
-    if (!json_is_boolean(json))
-        return SPEC_NOT_THIS;
-    reading->spec->no_commit = json_is_false(json);
-    return 0;
+    reading->spec->keeps_branch = is_branch(json);
+    reading->spec->no_commit = json_is_false(json) || reading->spec->keeps_branch;
+    return json_is_boolean(json) || reading->spec->keeps_branch ? 0 : SPEC_NOT_THIS;
 }
 
 static int spec_checkpoint(const struct spec_reading *reading, const json_t *json) {
@@ -121,7 +125,7 @@ static int spec_inline(const struct spec_reading *reading, const json_t *json) {
 static const struct spec_key keys[] = {
     {"cache", spec_cache, "false, or a duration such as \"1h\""},
     {"checkpoint", spec_checkpoint, "a name of up to 64 bytes"},
-    {"commit", spec_commit, "true or false"},
+    {"commit", spec_commit, "true, false or \"branch\""},
     {"env", spec_env, "an object of up to 64 names and texts"},
     {"expect", spec_expect, "an object"},
     {"files", spec_files, "a list of up to 256 files"},
@@ -136,11 +140,13 @@ static const struct spec_key keys[] = {
 /* What contradicts each other. */
 static int check_travel(const struct spec_reading *reading, const json_t *json) {
     const struct spec *spec = reading->spec;
-    const bool commits = json_is_true(json_object_get(json, "commit"));
+    const bool commits = json_is_true(json_object_get(json, "commit")) || spec->keeps_branch;
     if (spec->fresh && (spec_from(json) || commits))
         return spec_refuse(reading, "a fresh run begins from the first image and leaves nothing: \"from\" and "
                                     "\"commit\" are for others");
-    if (spec->checkpoint[0] && (spec->fresh || spec->no_commit))
+    if (spec->keeps_branch && !spec_from(json))
+        return spec_refuse(reading, "a branch begins from an image: \"commit\" \"branch\" needs \"from\"");
+    if (spec->checkpoint[0] && (spec->fresh || (spec->no_commit && !spec->keeps_branch)))
         return spec_refuse(reading, "\"checkpoint\" names what a run leaves, and this one leaves nothing");
     return 0;
 }
@@ -166,8 +172,9 @@ const char *spec_from(const json_t *json) {
 }
 
 bool spec_goes_beside(const json_t *json) {
+    const json_t *commit = json_object_get(json, "commit");
     return json_is_true(json_object_get(json, "fresh")) ||
-           (spec_from(json) && json_is_false(json_object_get(json, "commit")));
+           (spec_from(json) && (json_is_false(commit) || is_branch(commit)));
 }
 
 void spec_fini(struct spec *spec) {

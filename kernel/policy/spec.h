@@ -55,7 +55,8 @@ struct spec {
     json_t *env;        /* an object of strings, or NULL */
     char task[SPEC_TASK_BYTES + 1];
     bool fresh;                            /* run from image 0, keep nothing */
-    bool no_commit;                        /* keep nothing of it: the session stays as it was */
+    bool no_commit;                        /* the session stays as it was */
+    bool keeps_branch;                     /* and what the run leaves is kept beside it */
     char checkpoint[IMAGE_NAME_BYTES + 1]; /* the name of what it leaves; "" for none */
     int64_t cache_ms;                      /* how old a cached result may be; 0: not set, -1: no cache */
     int64_t inline_bytes;                  /* the report has the content of artifacts up to this size */
@@ -87,8 +88,7 @@ void spec_fini(struct spec *spec);
 const char *spec_from(const json_t *json);
 
 /* Whether metadata.petri, as a request has it, asks for a run beside the session's own: a fresh one, or one from
- * another image that leaves nothing to the session. Known before all of it is read. json may be NULL.
- */
+ * another image that is not committed. Known before all of it is read. json may be NULL. */
 bool spec_goes_beside(const json_t *json);
 
 #endif

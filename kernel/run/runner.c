@@ -96,6 +96,8 @@ static void update_session(struct runner *runner, struct run *run) {
 
 /* The reply is sent: commits or discards the cell, which takes long. */
 static void end_cell(struct runner *runner, struct run *run) {
+    if (run->now.cell && travel_branches(run))
+        travel_keep_branch(run);
     if (run->now.cell && !travel_keeps(run)) {
         cell_discard(steal_pointer(run->now.cell));
     } else if (run->now.cell) {
@@ -129,6 +131,8 @@ static void conclude(struct runner *runner, struct run *run) {
         request_queue_move(&runner->waiting.own, run->request->route, &aborted);
     if (!run->beside)
         update_session(runner, run);
+    else if (run->now.cell && travel_branches(run))
+        run_parents_note(&runner->parents, run->number, run->request->message.header);
     kind->end(run);
     remove_run(runner, run);
     show(runner);

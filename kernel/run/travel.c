@@ -166,8 +166,14 @@ bool travel_keeps(const struct run *run) {
     return !run->beside && !run->result.rolled_back && !run->asked.spec.no_commit;
 }
 
+bool travel_branches(const struct run *run) {
+    return run->branch && run->asked.spec.keeps_branch && !run->result.rolled_back && run->asked.code;
+}
+
 const char *travel_image(const struct run *run) {
     const struct timeline_node *current = run->runner->timeline.current;
+    if (travel_branches(run))
+        return run->run_id;
     if (!travel_keeps(run))
         return NULL;
     if (run->result.travelled || !current)
@@ -184,14 +190,9 @@ const char *travel_parent(const struct run *run) {
     return run->result.parent[0] ? run->result.parent : NULL;
 }
 
-/* Adds the run's step; or has its change belong to the step before. */
-static void add_step(struct run *run) {
-    struct runner *runner = run->runner;
-    struct timeline *timeline = &runner->timeline;
-    const struct timeline_state state = state_of(runner);
-    struct kept_image *image = keep(runner);
+static struct timeline_cell cell_of(const struct run *run) {
     const int64_t wall_us = run->result.ended_us - run->started_us;
-    const struct timeline_cell cell = {
+    return (struct timeline_cell){
         .run_id = run->run_id,
         .execution_count = run->asked.counts ? run->asked.execution_count : 0,
         .code = json_string_value(run->asked.code),
@@ -201,6 +202,15 @@ static void add_step(struct run *run) {
         .wall_ms = wall_us / CLOCK_MS,
         .bytes_changed = run->result.bytes_changed,
         .files_changed = (unsigned)(json_array_size(run->result.artifact_rows) + run->result.artifacts_omitted)};
+}
+
+/* Adds the run's step; or has its change belong to the step before. */
+static void add_step(struct run *run) {
+    struct runner *runner = run->runner;
+    struct timeline *timeline = &runner->timeline;
+    const struct timeline_state state = state_of(runner);
+    const struct timeline_cell cell = cell_of(run);
+    struct kept_image *image = keep(runner);
     int r = is_step(run) ? timeline_add(timeline, &cell, image, &state)
                          : timeline_amend(timeline, run->run_id, image, &state);
     if (r < 0)
@@ -209,6 +219,27 @@ static void add_step(struct run *run) {
         r = timeline_name(timeline, timeline->current, run->asked.spec.checkpoint);
     if (r < 0)
         log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
+}
+
+void travel_keep_branch(struct run *run) {
+    struct runner *runner = run->runner;
+    struct timeline *timeline = &runner->timeline;
+    const struct timeline_state state = {.execution_count = run->asked.execution_count,
+                                         .limits = run->asked.session_limits,
+                                         .comms = run->own_comms.open};
+    const struct timeline_cell cell = cell_of(run);
+    struct kept_image *image = NULL;
+    int r = cell_keep(run->now.cell, &image);
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_WARNING, "the state after a cell can't be kept: %s", strerror(-r));
+    r = timeline_branch(timeline, run->result.parent, &cell, image, &state);
+    if (r < 0)
+        session_forget(runner->session, image);
+    if (r == 0 && run->asked.spec.checkpoint[0])
+        r = timeline_name(timeline, timeline_find(timeline, run->run_id), run->asked.spec.checkpoint);
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
+    trim(runner);
 }
 
 void travel_end(struct run *run) {

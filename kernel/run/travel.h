@@ -42,6 +42,13 @@ bool travel_can_begin(const struct runner *runner, const struct request *request
 /* Whether a run that ends well leaves its image to the session. */
 bool travel_keeps(const struct run *run);
 
+/* Whether a run that has ended leaves an image that is kept beside the session. */
+bool travel_branches(const struct run *run);
+
+/* Its cell is frozen: keeps the image that it leaves, and adds that to the tree. The cell is only to be discarded then.
+ */
+void travel_keep_branch(struct run *run);
+
 /* The run's cell has been committed, or there is none any more: adds its step; or goes back to where the run started.
  */
 void travel_end(struct run *run);

@@ -79,10 +79,17 @@ static void forget_oldest(struct timeline *timeline) {
             forget(timeline, i);
 }
 
-/* A new child of the current node, or the first one, which becomes the current one; NULL on ENOMEM. */
-static struct timeline_node *make_node(struct timeline *timeline, const char *id, struct kept_image *image,
-                                       const struct timeline_state *state) {
-    struct timeline_node *parent = timeline->current, *node = calloc(1, sizeof *node);
+static struct timeline_node *find_id(const struct timeline *timeline, const char *id) {
+    for (size_t i = 0; i < timeline->n; i++)
+        if (strcmp(timeline->node[i]->id, id) == 0)
+            return timeline->node[i];
+    return NULL;
+}
+
+/* A new child of a node that may be forgotten ("": the first node); NULL on ENOMEM. */
+static struct timeline_node *make_node(struct timeline *timeline, const char *parent_id, const char *id,
+                                       struct kept_image *image, const struct timeline_state *state) {
+    struct timeline_node *node = calloc(1, sizeof *node);
     if (!node)
         return NULL;
     node->names = json_array();
@@ -91,26 +98,31 @@ static struct timeline_node *make_node(struct timeline *timeline, const char *id
         return NULL;
     }
     forget_oldest(timeline);
-    node->parent = parent;
+    node->parent = find_id(timeline, parent_id);
     node->order = timeline->next_order++;
     snprintf(node->id, sizeof node->id, "%s", id);
-    snprintf(node->parent_id, sizeof node->parent_id, "%s", parent ? parent->id : "");
+    snprintf(node->parent_id, sizeof node->parent_id, "%s", parent_id);
     set_state(node, state);
     set_image(timeline, node, image);
     timeline->node[timeline->n++] = node;
-    timeline->current = node;
     return node;
 }
 
-int timeline_begin(struct timeline *timeline, struct kept_image *image, const struct timeline_state *state) {
-    return make_node(timeline, FIRST_ID, image, state) ? 0 : -ENOMEM;
-}
-
-int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct kept_image *image,
-                 const struct timeline_state *state) {
-    struct timeline_node *node = make_node(timeline, cell->run_id, image, state);
+/* The same for a child of the current node, or the first one: it becomes the current one. */
+static int make_current(struct timeline *timeline, const char *id, struct kept_image *image,
+                        const struct timeline_state *state) {
+    struct timeline_node *node = make_node(timeline, timeline->current ? timeline->current->id : "", id, image, state);
     if (!node)
         return -ENOMEM;
+    timeline->current = node;
+    return 0;
+}
+
+int timeline_begin(struct timeline *timeline, struct kept_image *image, const struct timeline_state *state) {
+    return make_current(timeline, FIRST_ID, image, state);
+}
+
+static void tell_cell(struct timeline_node *node, const struct timeline_cell *cell) {
     node->execution_count = cell->execution_count;
     if (cell->code)
         image_name_line(cell->code, cell->code_bytes, node->line, sizeof node->line);
@@ -119,6 +131,22 @@ int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, st
     node->wall_ms = cell->wall_ms;
     node->bytes_changed = cell->bytes_changed;
     node->files_changed = cell->files_changed;
+}
+
+int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct kept_image *image,
+                 const struct timeline_state *state) {
+    int r = make_current(timeline, cell->run_id, image, state);
+    if (r == 0)
+        tell_cell(timeline->current, cell);
+    return r;
+}
+
+int timeline_branch(struct timeline *timeline, const char *parent_id, const struct timeline_cell *cell,
+                    struct kept_image *image, const struct timeline_state *state) {
+    struct timeline_node *node = make_node(timeline, parent_id, cell->run_id, image, state);
+    if (!node)
+        return -ENOMEM;
+    tell_cell(node, cell);
     return 0;
 }
 
@@ -126,7 +154,7 @@ int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_im
                    const struct timeline_state *state) {
     struct timeline_node *node = timeline->current;
     if (json_array_size(node->names) > 0)
-        return make_node(timeline, run_id, image, state) ? 0 : -ENOMEM;
+        return make_current(timeline, run_id, image, state);
     set_image(timeline, node, image);
     set_state(node, state);
     return 0;

@@ -102,6 +102,11 @@ int timeline_begin(struct timeline *timeline, struct kept_image *image, const st
 int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, struct kept_image *image,
                  const struct timeline_state *state) MUST_CHECK;
 
+/* The same for what a cell has left that was made of the image of the node with this id and ran beside the session: the
+ * current node stays the current one. */
+int timeline_branch(struct timeline *timeline, const char *parent_id, const struct timeline_cell *cell,
+                    struct kept_image *image, const struct timeline_state *state) MUST_CHECK;
+
 /* The current node's image is replaced by another one, which is stolen (NULL: it can't be kept): what has changed it is
  * no step of its own. But where the node has names, what they mean must not change: then a child of it is added, with
  * run_id as its id and neither execution count nor line, and becomes the current one. There has to be a current node.

@@ -354,6 +354,12 @@ int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, s
     return plan_of(session).compact;
 }
 
+int cell_keep(struct cell *cell, struct kept_image **ret_kept) {
+    assert_int_equal(cell->role, CELL_BESIDE);
+    tell(cell, "keep");
+    return session_keep(cell->session, ret_kept);
+}
+
 int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
     assert_non_null(kept);
     assert_int_equal(session->n[CELL_OF_SESSION], 0);

@@ -77,7 +77,9 @@ static void test_spec_with_bad_metadata_is_refused_with_a_reason(void **state) {
         {"{\"file\": []}",
          "metadata.petri has no \"file\"; there are \"cache\", \"checkpoint\", \"commit\", \"env\", \"expect\","
          " \"files\", \"fresh\", \"from\", \"inline_bytes\", \"limits\", \"stdin\" and \"task\""},
-        {"{\"commit\": 1}", "metadata.petri: \"commit\" has to be true or false"},
+        {"{\"commit\": 1}", "metadata.petri: \"commit\" has to be true, false or \"branch\""},
+        {"{\"commit\": \"other\"}", "metadata.petri: \"commit\" has to be true, false or \"branch\""},
+        {"{\"commit\": \"branch\"}", "a branch begins from an image: \"commit\" \"branch\" needs \"from\""},
         {"{\"from\": 1}", "metadata.petri: \"from\" has to be the id of a run, a checkpoint, or \"first\""},
         {"{\"from\": \"\"}", "metadata.petri: \"from\" has to be the id of a run, a checkpoint, or \"first\""},
         {"{\"checkpoint\": 1}", "metadata.petri: \"checkpoint\" has to be a name of up to 64 bytes"},
@@ -156,7 +158,7 @@ static void test_spec_with_one_file_over_the_limit_is_refused(void **state) {
     assert_string_equal(error.text, "metadata.petri: \"files\" has to be a list of up to 256 files");
 }
 
-static void test_spec_goes_beside_where_it_is_fresh_or_a_branch_that_leaves_nothing(void **state) {
+static void test_spec_goes_beside_where_it_is_fresh_or_a_branch(void **state) {
     static const struct {
         const char *petri;
         bool beside;
@@ -168,6 +170,9 @@ static void test_spec_goes_beside_where_it_is_fresh_or_a_branch_that_leaves_noth
                 {"{}", false},
                 {"[{\"fresh\": true}]", false},
                 {"{\"from\": \"first\", \"commit\": false}", true},
+                {"{\"from\": \"first\", \"commit\": \"branch\"}", true},
+                {"{\"from\": \"first\", \"commit\": \"other\"}", false},
+                {"{\"commit\": \"branch\"}", false},
                 {"{\"from\": \"first\", \"commit\": true}", false},
                 {"{\"from\": \"first\", \"commit\": 0}", false},
                 {"{\"from\": 1, \"commit\": false}", false},
@@ -271,7 +276,7 @@ int main(void) {
         cmocka_unit_test(test_spec_with_all_keys_is_read),
         cmocka_unit_test(test_spec_with_bad_metadata_is_refused_with_a_reason),
         cmocka_unit_test(test_spec_with_one_file_over_the_limit_is_refused),
-        cmocka_unit_test(test_spec_goes_beside_where_it_is_fresh_or_a_branch_that_leaves_nothing),
+        cmocka_unit_test(test_spec_goes_beside_where_it_is_fresh_or_a_branch),
         cmocka_unit_test(test_filename_of_a_bad_path_gives_its_problem),
         cmocka_unit_test(test_filename_with_unseen_characters_shows_question_marks),
     };

@@ -179,6 +179,34 @@ static void test_branch_runs_beside_the_session_s_own_run(void **state) {
     harness_leave(&branch);
 }
 
+/* Kept, it is a state like others, and the session stays where it is until it goes there. */
+static void test_branch_that_is_kept_is_in_the_tree(void **state) {
+    struct harness_worker branch = {0};
+    struct message reply;
+    char one[37], two[37], id[37], kept[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    begin_with("3", json_pack("{s:s, s:s, s:s}", "from", one, "commit", "branch", "checkpoint", "aside"), id);
+    json_decref(harness_next_beside(&h, &branch));
+    harness_play(&h, &branch);
+    harness_done(&h, "ok");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *report = report_of(&reply);
+    expect_text(report, "parent", one);
+    expect_text(report, "checkpoint", "aside");
+    assert_true(json_is_false(json_object_get(report, "committed")));
+    (void)strcpy(kept, json_string_value(json_object_get(report, "image")));
+    expect_text(report, "run_id", kept);
+    message_fini(&reply);
+    harness_play(&h, NULL);
+    free(harness_heard(&h, id));
+    expect_next_number(3);
+    expect_travel("%restore aside", kept, "At [2], on another branch: 2 cells undone, 1 cell again");
+    expect_next_number(3);
+    harness_leave(&branch);
+}
+
 /* It is sent while the run goes on that gives its image the name. */
 static void test_branch_of_what_is_not_there_yet_waits_for_the_runs_before_it(void **state) {
     struct harness_worker branch = {0};
@@ -382,6 +410,7 @@ int main(void) {
         WARM(test_from_begins_a_branch),
         WARM(test_run_without_commit_leaves_the_session_as_it_was),
         WARM(test_branch_runs_beside_the_session_s_own_run),
+        WARM(test_branch_that_is_kept_is_in_the_tree),
         WARM(test_branch_of_what_is_not_there_yet_waits_for_the_runs_before_it),
         WARM(test_run_from_an_image_that_fails_goes_back),
         WARM(test_from_an_unknown_image_is_refused),

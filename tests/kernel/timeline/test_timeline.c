@@ -66,6 +66,23 @@ static struct timeline_node *add(struct timeline *timeline, int count) {
     return timeline->current;
 }
 
+/* Nobody goes there by it, and what was undone is on again where it was. */
+static void test_branch_is_a_child_of_its_parent_and_not_the_current_one(void **state) {
+    struct timeline *timeline = *state;
+    const struct timeline_node *one = add(timeline, 1), *two = add(timeline, 2);
+    const struct timeline_cell cell = {.run_id = "aside", .execution_count = 2, .started = ""};
+    const struct timeline_state at = {.execution_count = 2};
+    assert_int_equal(timeline_branch(timeline, one->id, &cell, new_image(), &at), 0);
+    const struct timeline_node *aside = timeline_find(timeline, "aside");
+    assert_ptr_equal(timeline->current, two);
+    assert_ptr_equal(aside->parent, one);
+    assert_string_equal(aside->parent_id, one->id);
+    const struct timeline_cell orphan = {.run_id = "orphan", .started = ""};
+    assert_int_equal(timeline_branch(timeline, "forgotten", &orphan, new_image(), &at), 0);
+    assert_null(timeline_find(timeline, "orphan")->parent);
+    assert_string_equal(timeline_find(timeline, "orphan")->parent_id, "forgotten");
+}
+
 static void test_begin_makes_the_first_node_current(void **state) {
     struct timeline *timeline = *state;
     assert_int_equal(timeline->n, 1);
@@ -419,6 +436,7 @@ static void test_calls_without_memory_steal_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_TIMELINE(test_begin_makes_the_first_node_current),
+        WITH_TIMELINE(test_branch_is_a_child_of_its_parent_and_not_the_current_one),
         WITH_TIMELINE(test_add_makes_a_child_with_what_is_known),
         WITH_TIMELINE(test_add_without_an_image_is_a_node_that_is_gone),
         WITH_TIMELINE(test_states_hold_their_own_comms),
