@@ -1,16 +1,18 @@
 /*
- * install.c - `petri install`: writes kernelspecs, which Jupyter may read at the same time.
+ * install.c - `petri install`: writes kernelspecs and the extension of JupyterLab, which may read them at the same
+ * time.
  *
  * kernel.json is written last, because a folder is a kernelspec once it has that
- * file. Each file is written under another name and renamed, so that a reader
- * sees the old or the new one.
+ * file.
  */
 
 #include "install.h"
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
+#include "cli/labextension.h"
 #include "cli/options.h"
+#include "cli/replace_file.h"
 #include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"
@@ -18,7 +20,6 @@
 #include "protocol/message.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <zmq.h>
@@ -49,74 +50,35 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
                      "supported_encryption", encryption());
 }
 
-static int copy_stream(int from, int to) {
-    char buf[8192];
-    ssize_t n;
-    while ((n = read(from, buf, sizeof buf)) > 0)
-        if (write(to, buf, (size_t)n) != n)
-            return -EIO;
-    return n < 0 ? -errno : 0;
-}
-
-static int copy_file(const char *from_folder, const char *name, int to) {
-    char from[PATH_MAX];
-    if (snprintf(from, sizeof from, "%s/%s", from_folder, name) >= (int)sizeof from)
-        return -ENAMETOOLONG;
-    auto_fd in = open(from, O_RDONLY | O_CLOEXEC);
-    return in < 0 ? -errno : copy_stream(in, to);
-}
-
-/*
- * Replaces a file with one rename, because Jupyter may be reading it. The folder
- * may belong to another user, as when root installs into a user's environment, so
- * existing files are not opened for writing: a link could lead to any file.
- */
-static int write_file(int folder_fd, const char *name, const char *from_folder, const json_t *json) {
-    char fresh[64];
-    snprintf(fresh, sizeof fresh, "%s.new", name);
-    if (unlinkat(folder_fd, fresh, 0) < 0 && errno != ENOENT)
-        return -errno;
-    auto_fd fd = openat(folder_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -errno;
-    int r = from_folder ? copy_file(from_folder, name, fd) : json_dumpfd(json, fd, JSON_INDENT(1)) < 0 ? -EIO : 0;
-    if (r == 0 && renameat(folder_fd, fresh, folder_fd, name) < 0)
-        r = -errno;
-    if (r < 0)
-        unlinkat(folder_fd, fresh, 0);
-    return r;
-}
-
 int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *files, const json_t *json) {
     char folder[PATH_MAX], own[PATH_MAX];
     if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder ||
         snprintf(own, sizeof own, "%s/%s", files, spec->logos) >= (int)sizeof own)
         return -ENAMETOOLONG;
-    int r = paths_make_folders(folder, 0777);
-    auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (r == 0 && fd < 0)
-        r = -errno;
+    auto_fd fd = replace_file_folder(folder);
+    int r = fd < 0 ? fd : 0;
     for (size_t i = 0; r == 0 && i < sizeof shown / sizeof shown[0]; i++)
-        r = write_file(fd, shown[i].name, shown[i].own ? own : files, NULL);
-    return r < 0 ? r : write_file(fd, "kernel.json", NULL, json);
+        r = replace_file(fd, shown[i].name, shown[i].own ? own : files);
+    return r < 0 ? r : replace_file_json(fd, "kernel.json", json);
 }
 
-/* Where Jupyter looks for a user's own kernels. See: jupyter_core, "Jupyter's common directories and file locations".
+/* Where Jupyter looks for what is a user's own. See: jupyter_core, "Jupyter's common directories and file locations".
  */
-static int user_kernels(char *buf, size_t size) {
+static int user_data(char *buf, size_t size) {
     const char *jupyter = getenv("JUPYTER_DATA_DIR");
     if (!jupyter || !jupyter[0])
-        return paths_of_user("XDG_DATA_HOME", ".local/share", "jupyter/kernels", buf, size);
-    return snprintf(buf, size, "%s/kernels", jupyter) < (int)size ? 0 : -ENAMETOOLONG;
+        return paths_of_user("XDG_DATA_HOME", ".local/share", "jupyter", buf, size);
+    return snprintf(buf, size, "%s", jupyter) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-static int choose_kernels(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
+/* Jupyter's data folders, one of which has kernels and extensions. */
+static int choose_data(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
     const char *prefix = arguments->values[OPTION_PREFIX];
     if (!prefix && arguments->values[OPTION_SYS_PREFIX])
         prefix = python->prefix;
     if (!prefix)
-        return user_kernels(buf, size);
-    return snprintf(buf, size, "%s/share/jupyter/kernels", prefix) < (int)size ? 0 : -ENAMETOOLONG;
+        return user_data(buf, size);
+    return snprintf(buf, size, "%s/share/jupyter", prefix) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 static void tell_packages(const struct python *python, const struct paths *paths) {
@@ -150,12 +112,21 @@ static int fail_install(const char *what, int r) {
 
 /* Where the kernels go, and what they name. */
 struct place {
-    const char *kernels;
-    const char *files; /* the logos and the page of all */
+    char data[PATH_MAX - sizeof "/kernels"]; /* Jupyter's folder */
+    char kernels[PATH_MAX];                  /* in it */
+    const char *files;                       /* the logos and the page of all */
+    const char *labextension;                /* "" where there is none */
     const char *program;
     const char *python; /* NULL: what the program finds */
     const char *config; /* the path of the kernels' configuration; NULL: what they find */
 };
+
+/* Sets the folders. 0 or -errno. */
+static int choose_place(const struct arguments *arguments, const struct python *python, struct place *place) {
+    int r = choose_data(arguments, python, place->data, sizeof place->data);
+    snprintf(place->kernels, sizeof place->kernels, "%s/kernels", place->data);
+    return r;
+}
 
 static int register_kernel(const struct kernelspec *row, const struct place *place) {
     struct kernelspec spec = *row;
@@ -211,8 +182,19 @@ static bool names_own_profile(const struct arguments *arguments) {
     return profile && profile_from_name(profile, &kind) < 0;
 }
 
+/* What shows the timeline in JupyterLab, for the same people as the kernels. */
+static int add_labextension(const struct place *place) {
+    if (!place->labextension[0])
+        return 0;
+    int r = labextension_write(place->data, place->labextension);
+    if (r == 0)
+        terminal_print("petri: its timeline for JupyterLab is in %s/labextensions/" LABEXTENSION_NAME "\n",
+                       place->data);
+    return r;
+}
+
 static int register_all(const struct arguments *arguments, enum profile_kind kind, const struct place *place) {
-    int r = 0;
+    int r = add_labextension(place);
     for (size_t i = 0; r == 0 && i < KERNELSPEC_N; i++)
         r = register_kernel(&kernelspecs[i], place);
     return r == 0 && names_own_profile(arguments) ? register_profile(arguments->values[OPTION_PROFILE], kind, place)
@@ -221,42 +203,38 @@ static int register_all(const struct arguments *arguments, enum profile_kind kin
 
 /* The kernels of a package: what is given is written as it is, as the files will be elsewhere. */
 static int install_for_package(const struct arguments *arguments, enum profile_kind kind, struct place *place) {
-    char kernels[PATH_MAX];
     if (!arguments->values[OPTION_PREFIX] || !arguments->values[OPTION_PROGRAM][0]) {
         terminal_complain("--program is for who makes a package, and needs a path, and --prefix");
         return EXIT_USAGE;
     }
-    int r = choose_kernels(arguments, NULL, kernels, sizeof kernels);
-    place->kernels = kernels;
+    int r = choose_place(arguments, NULL, place);
     place->program = arguments->values[OPTION_PROGRAM];
     place->python = arguments->values[OPTION_PYTHON];
     if (r == 0)
         r = register_all(arguments, kind, place);
-    return r < 0 ? fail_install(kernels, r) : EXIT_SUCCESS;
+    return r < 0 ? fail_install(place->data, r) : EXIT_SUCCESS;
 }
 
 static int install_here(const struct arguments *arguments, const struct paths *paths, enum profile_kind kind,
                         struct place *place) {
     struct python python;
-    char kernels[PATH_MAX];
     struct error error;
     if (python_ask(python_name(arguments->values[OPTION_PYTHON]), &python, &error) < 0)
         return fail_install(error.text, 0);
-    int r = choose_kernels(arguments, &python, kernels, sizeof kernels);
+    int r = choose_place(arguments, &python, place);
     if (r < 0)
         return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
-    place->kernels = kernels;
     place->program = paths->program;
     place->python = python.executable;
     r = register_all(arguments, kind, place);
     if (r < 0)
-        return fail_install(kernels, r);
+        return fail_install(place->data, r);
     /* A wheel's program sets this: to what pip has installed, and will remove, nothing is added. */
     const bool of_wheel = getenv("PETRI_PYTHON") != NULL;
     if (!of_wheel && python_compile(python.executable, paths->worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths->worker);
     tell_packages(&python, paths);
-    tell_closed(&python, kernels);
+    tell_closed(&python, place->kernels);
     return EXIT_SUCCESS;
 }
 
@@ -269,7 +247,8 @@ int command_install(const struct arguments *arguments) {
     int r = paths_find(&paths);
     if (r < 0)
         return fail_install("petri's own files are not where its program is", r);
-    struct place place = {.files = paths.kernelspec, .config = config[0] ? config : NULL};
+    struct place place = {
+        .files = paths.kernelspec, .labextension = paths.labextension, .config = config[0] ? config : NULL};
     return arguments->values[OPTION_PROGRAM] ? install_for_package(arguments, kind, &place)
                                              : install_here(arguments, &paths, kind, &place);
 }

@@ -61,6 +61,10 @@ int paths_find_for(const char *program, struct paths *ret_paths) {
         r = locate(root, "kernelspec", paths.kernelspec);
     if (r < 0)
         return r;
+    /* In a checkout it is beside its sources. */
+    if (locate(root, "labextension", paths.labextension) < 0 &&
+        locate(root, "client/lab/labextension", paths.labextension) < 0)
+        paths.labextension[0] = '\0';
     if (locate(root, "containers/seccomp.json", paths.seccomp) < 0)
         paths.seccomp[0] = '\0';
     /* In a build it is beside the program; it may be missing. */

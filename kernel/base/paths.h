@@ -13,11 +13,12 @@
 #include <sys/types.h>
 
 struct paths {
-    char program[PATH_MAX];    /* the running petri, absolute */
-    char worker[PATH_MAX];     /* the folder that holds the package petri_worker */
-    char kernelspec[PATH_MAX]; /* the folder with the logos and the page for help menus */
-    char seccomp[PATH_MAX];    /* the seccomp profile for containers; "" where it is missing */
-    char site[PATH_MAX];       /* petri's own copy of IPython; "" where there is none */
+    char program[PATH_MAX];      /* the running petri, absolute */
+    char worker[PATH_MAX];       /* the folder that holds the package petri_worker */
+    char kernelspec[PATH_MAX];   /* the folder with the logos and the page for help menus */
+    char labextension[PATH_MAX]; /* the extension of JupyterLab; "" where it is missing */
+    char seccomp[PATH_MAX];      /* the seccomp profile for containers; "" where it is missing */
+    char site[PATH_MAX];         /* petri's own copy of IPython; "" where there is none */
 };
 
 /* Finds them. 0, -ENOENT where they are not there, or another -errno. */

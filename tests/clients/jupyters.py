@@ -21,8 +21,8 @@ def install_petri(prefix):
     shutil.copytree(specs / "petri", specs / "python3")
 
 
-def install_ipykernel(prefix):
-    folder = prefix / "share" / "jupyter" / "kernels" / "python3"
+def install_ipykernel(prefix, name="python3"):
+    folder = prefix / "share" / "jupyter" / "kernels" / name
     folder.mkdir(parents=True)
     spec = {
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],

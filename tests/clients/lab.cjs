@@ -18,14 +18,18 @@ const STUCK_MS = 1000 * process.env.PETRI_STUCK_S;
 const PATIENCE_MS = 3000;
 const [scenario, url, token, notebook, screenshots] = process.argv.slice(2);
 
+/* Waits until the page has its notebook, and that its kernel. */
+const ready = page =>
+  page.waitForFunction(() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.sessionContext?.session?.kernel?.status === 'idle' && panel.content.model?.cells.length;
+  });
+
 async function openNotebook(browser, height = 900, width = 1200, deviceScaleFactor = 1) {
   const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor });
   page.setDefaultTimeout(STUCK_MS);
   await page.goto(`${url}/lab/tree/${notebook}?token=${token}&reset`);
-  await page.waitForFunction(() => {
-    const panel = window.jupyterapp?.shell.currentWidget;
-    return panel?.sessionContext?.session?.kernel?.status === 'idle' && panel.content.model?.cells.length;
-  });
+  await ready(page);
   await command(page, 'application:toggle-left-area');
   return page;
 }
@@ -97,6 +101,54 @@ async function completer(page) {
     if (shown) return;
   }
   throw new Error('no completions were shown');
+}
+
+/* petri's extension: its panel, its buttons in the notebook's toolbar, the rows of its tree. */
+async function timelinePanel(page) {
+  await command(page, 'petri-timeline:show');
+  await page.locator('.petri-Timeline').waitFor();
+}
+
+const button = (page, what) => page.locator(`.jp-NotebookPanel-toolbar [data-command="petri-timeline:${what}"]`);
+
+const timelineRows = page =>
+  page.locator('.petri-Timeline-row').evaluateAll(rows =>
+    rows.map(row => ({
+      number: row.querySelector('.petri-Timeline-number').textContent,
+      line: row.querySelector('.petri-Timeline-line').textContent,
+      names: [...row.querySelectorAll('.petri-Timeline-label')].map(label => label.textContent),
+      level: Number(row.getAttribute('aria-level')),
+      now: row.getAttribute('aria-current') === 'true',
+    }))
+  );
+
+const rowOf = (page, text) => page.locator('.petri-Timeline-row').filter({ hasText: text }).first();
+
+/* Waits until the panel says that the session is after the cell of this number. */
+const at = (page, number) =>
+  page.locator('.petri-mod-current .petri-Timeline-number', { hasText: number }).first().waitFor();
+
+/* Waits until these cells of the notebook are marked as undone, and no others. */
+const marked = (page, expected) =>
+  page.waitForFunction(wanted => {
+    const all = window.jupyterapp.shell.currentWidget.content.widgets;
+    const found = all.flatMap((cell, n) => (cell.node.classList.contains('petri-mod-undone') ? [n] : []));
+    return JSON.stringify(found) === wanted;
+  }, JSON.stringify(expected));
+
+async function name(page, text) {
+  await page.locator('.petri-Timeline [data-command="petri-timeline:name"]').click();
+  await page.locator('.jp-Dialog input').fill(text);
+  await page.locator('.jp-Dialog .jp-mod-accept').click();
+  await page.locator('.petri-Timeline-label', { hasText: text }).waitFor();
+}
+
+/* Clicks a row, and agrees; returns what was asked. */
+async function restoreRow(page, text) {
+  await rowOf(page, text).click();
+  const asked = await page.locator('.jp-Dialog .jp-Dialog-body').innerText();
+  await page.locator('.jp-Dialog .jp-mod-accept').click();
+  return asked;
 }
 
 const shot = (page, name) => page.screenshot({ path: path.join(screenshots, `${name}.png`) });
@@ -266,6 +318,88 @@ const scenarios = {
     await run(page, 1);
     await shot(page, 'slider');
     return { cells: await cells(page), readout: await page.locator('.widget-readout').first().textContent() };
+  },
+
+  /* petri's extension: going back and on by its buttons and by its panel, names, marks, after a reload, in two pages. */
+  async timeline(browser) {
+    const page = await openNotebook(browser, 700, 1100);
+    const seen = {};
+    for (let n = 0; n < 4; n++) await run(page, n);
+    await timelinePanel(page);
+    await at(page, '[4]');
+    seen.ran = await timelineRows(page);
+    seen.undoIs = await button(page, 'undo').getAttribute('title');
+    await button(page, 'undo').click();
+    await at(page, '[3]');
+    await button(page, 'undo').click();
+    await at(page, '[2]');
+    await marked(page, [2, 3]);
+    seen.undone = await timelineRows(page);
+    await button(page, 'redo').click();
+    await at(page, '[3]');
+    await marked(page, [3]);
+    await name(page, 'three');
+    seen.dialog = await restoreRow(page, 'first');
+    await at(page, 'first');
+    await marked(page, [0, 1, 2, 3]);
+    seen.undoAtFirst = await button(page, 'undo').isEnabled();
+    /* It runs again, with the number that it had, and is a branch. */
+    await run(page, 0);
+    await at(page, '[1]');
+    await marked(page, [1, 2, 3]);
+    await page.waitForFunction(() => document.querySelectorAll('.petri-Timeline-row').length === 6);
+    seen.branch = await timelineRows(page);
+    const hidden = page.locator('.Toastify__toast-container');
+    await hidden.evaluateAll(nodes => nodes.forEach(node => node.remove()));
+    await shot(page, 'timeline');
+    await page.evaluate(() => window.jupyterapp.commands.execute('docmanager:save'));
+
+    await page.reload();
+    await ready(page);
+    await at(page, '[1]');
+    await marked(page, [1, 2, 3]);
+    seen.reloaded = await timelineRows(page);
+
+    const other = await openNotebook(browser, 700, 1100);
+    await timelinePanel(other);
+    await at(other, '[1]');
+    await name(other, 'both');
+    await page.locator('.petri-Timeline-label', { hasText: 'both' }).waitFor();
+    await rowOf(page, 'x = 3').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('End');
+    await page.keyboard.press('ArrowLeft');
+    seen.focused = await page.evaluate(() => document.activeElement.querySelector('.petri-Timeline-number').textContent);
+    await rowOf(page, 'x = 3').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.jp-Dialog .jp-mod-accept').click();
+    await at(other, '[3]');
+    await marked(other, [0, 3]);
+    await page.locator('.petri-Timeline-row', { hasText: 'both' }).locator('button').click();
+    await other.locator('.petri-Timeline-label', { hasText: 'both' }).waitFor({ state: 'detached' });
+    await other.close();
+    await at(page, '[3]');
+    await run(page, 3);
+    await marked(page, []);
+    seen.cells = await cells(page);
+    return seen;
+  },
+
+  /* A kernel that is not petri. */
+  async plain(browser) {
+    const page = await openNotebook(browser);
+    await run(page, 0);
+    await timelinePanel(page);
+    const sentence = page.locator('.petri-Timeline-sentence');
+    await sentence.filter({ hasText: 'no timeline' }).waitFor();
+    await shot(page, 'plain');
+    return {
+      sentence: await sentence.innerText(),
+      buttons: await page.locator('.jp-NotebookPanel-toolbar [data-command^="petri-timeline"]').evaluateAll(
+        nodes => nodes.filter(node => node.offsetParent !== null).length
+      ),
+      tree: await page.locator('.petri-Timeline-tree').isVisible(),
+    };
   },
 
   async libraries(browser) {

@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from PIL import Image, ImageOps, PngImagePlugin
 
+from jupyters import install_ipykernel
 from kernels import BUILD, ROOT
 from nodes import run_node
 from servers import serving
@@ -55,6 +56,8 @@ NOTEBOOKS = {
     ],
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
     "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
+    "timeline": ["x = 1", "x = 2", "x = 3", "print(x)"],
+    "plain": ["x = 1"],
     "launcher": ["1"],
     "help": ["1"],
     "broken": ["6 * 7"],
@@ -95,6 +98,7 @@ OWN_KERNELS = {
 
 def install_own_kernels(petri):
     kernels = petri.folder / "share" / "jupyter" / "kernels"
+    install_ipykernel(petri.folder, "plain")
     spec = json.loads((kernels / "petri" / "kernel.json").read_text())
     for name, (config, title) in OWN_KERNELS.items():
         path = kernels / name / "class.json"
@@ -111,7 +115,7 @@ def lab(petri, tmp_path_factory):
     shutil.copytree(ROOT / "examples", folder)
     install_own_kernels(petri)
     for name, sources in NOTEBOOKS.items():
-        kernel = name if name in OWN_KERNELS else "petri"
+        kernel = name if name in OWN_KERNELS or name == "plain" else "petri"
         notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": kernel, "display_name": kernel}})
         notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -238,6 +242,15 @@ def test_launcher_shows_each_kernel_with_a_logo_of_its_own(play):
     ours = [title for title in seen["titles"] if "petri" in title]
     assert {"Python 3 (petri)", "Python 3 (petri, strict)", "Python 3 (petri, writable)"} <= set(ours)
     assert len({logo.rsplit("/kernelspecs/", 1)[1].split("/")[0] for logo in seen["logos"]}) >= 3
+
+
+def test_timeline_goes_back_and_on_by_buttons_and_panel_after_a_reload_and_in_two_pages(play):
+    print(play("timeline"))
+
+
+def test_kernel_that_is_not_petri_has_no_timeline(play):
+    seen = play("plain")
+    assert seen == {"sentence": "This kernel has no timeline.", "buttons": 0, "tree": False}
 
 
 def test_slider_moves_and_its_observer_is_called(play):
