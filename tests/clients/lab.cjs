@@ -136,6 +136,14 @@ const marked = (page, expected) =>
     return JSON.stringify(found) === wanted;
   }, JSON.stringify(expected));
 
+/* The server keeps it, also for other pages. */
+async function theme(page, wanted) {
+  const light = String(wanted.endsWith('Light'));
+  await page.evaluate(it => window.jupyterapp.commands.execute('apputils:change-theme', { theme: it }), wanted);
+  await page.waitForFunction(it => document.body.dataset.jpThemeLight === it, light);
+  await page.locator('#jupyterlab-splash').waitFor({ state: 'detached' });
+}
+
 async function name(page, text) {
   await page.locator('.petri-Timeline [data-command="petri-timeline:name"]').click();
   await page.locator('.jp-Dialog input').fill(text);
@@ -342,17 +350,14 @@ const scenarios = {
     seen.dialog = await restoreRow(page, 'first');
     await at(page, 'first');
     await marked(page, [0, 1, 2, 3]);
-    seen.undoAtFirst = await button(page, 'undo').isEnabled();
+    seen.undoAtFirst = await button(page, 'undo').getAttribute('aria-disabled');
     /* It runs again, with the number that it had, and is a branch. */
     await run(page, 0);
     await at(page, '[1]');
     await marked(page, [1, 2, 3]);
-    await page.waitForFunction(() => document.querySelectorAll('.petri-Timeline-row').length === 6);
     seen.branch = await timelineRows(page);
-    const hidden = page.locator('.Toastify__toast-container');
-    await hidden.evaluateAll(nodes => nodes.forEach(node => node.remove()));
     await shot(page, 'timeline');
-    await page.evaluate(() => window.jupyterapp.commands.execute('docmanager:save'));
+    await command(page, 'docmanager:save');
 
     await page.reload();
     await ready(page);
@@ -380,9 +385,35 @@ const scenarios = {
     await other.close();
     await at(page, '[3]');
     await run(page, 3);
-    await marked(page, []);
+    await at(page, '[4]');
+    await marked(page, [0]);
     seen.cells = await cells(page);
     return seen;
+  },
+
+  /* The pictures of docs/time-travel.md: a notebook with a branch and a name, in both themes. */
+  async branches(browser) {
+    const page = await openNotebook(browser, 560, 1000);
+    await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-side-tabbar', { side: 'left' }));
+    for (let n = 0; n < 4; n++) await run(page, n);
+    await timelinePanel(page);
+    await at(page, '[4]');
+    await button(page, 'undo').click();
+    await at(page, '[3]');
+    await name(page, 'sorted');
+    await button(page, 'undo').click();
+    await at(page, '[2]');
+    for (let n = 4; n < 6; n++) await run(page, n);
+    await at(page, '[4]');
+    await marked(page, [2, 3]);
+    await command(page, 'docmanager:save');
+    await page.mouse.move(300, 450);
+    await page.locator('.Toastify__toast').first().waitFor({ state: 'detached' });
+    await shot(page, 'timeline-light');
+    await theme(page, 'JupyterLab Dark');
+    await shot(page, 'timeline-dark');
+    await theme(page, 'JupyterLab Light');
+    return { rows: await timelineRows(page), cells: await cells(page) };
   },
 
   /* A kernel that is not petri. */
@@ -395,9 +426,9 @@ const scenarios = {
     await shot(page, 'plain');
     return {
       sentence: await sentence.innerText(),
-      buttons: await page.locator('.jp-NotebookPanel-toolbar [data-command^="petri-timeline"]').evaluateAll(
-        nodes => nodes.filter(node => node.offsetParent !== null).length
-      ),
+      buttons: await page
+        .locator('.jp-NotebookPanel-toolbar [data-command^="petri-timeline"]')
+        .evaluateAll(nodes => nodes.filter(node => node.offsetParent !== null).length),
       tree: await page.locator('.petri-Timeline-tree').isVisible(),
     };
   },

@@ -20,8 +20,8 @@ from servers import serving
 pytestmark = pytest.mark.xdist_group("lab")  # one process: JupyterLab and its server are there once
 
 SCREENSHOTS = BUILD / "screenshots"
-# What README.md shows of it. Its text has the cells and what they answered.
-PICTURE = ROOT / "docs" / "images" / "customers.png"
+# What README.md and docs/time-travel.md show of it. The text of each has the cells and what they answered.
+PICTURES = ROOT / "docs" / "images"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 STACK = re.compile(r"(?m)^The code was .*\n(?:  .*\n)*")  # where it was: another line each time
 
@@ -57,6 +57,14 @@ NOTEBOOKS = {
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
     "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
     "timeline": ["x = 1", "x = 2", "x = 3", "print(x)"],
+    "branches": [
+        'prices = {"tea": 3, "milk": 2, "rye": 4}',
+        "basket = list(prices)",
+        "basket.sort(key=prices.get, reverse=True)",
+        'del prices["tea"]',
+        "basket.sort()",
+        "basket, sum(prices.values())",
+    ],
     "plain": ["x = 1"],
     "launcher": ["1"],
     "help": ["1"],
@@ -156,13 +164,32 @@ def test_tour_runs_to_its_end(play):
     assert "best customer" in text_of(cells[-1])
 
 
-def keep_picture(shown):
-    """Makes PICTURE of the screenshot: few colours, a thin frame, and in its text what it shows."""
-    with Image.open(SCREENSHOTS / "customers.png") as sharp:
+def keep_picture(name, shown):
+    """Makes the picture of a page of the screenshot: few colours, a thin frame, and in its text what it shows."""
+    with Image.open(SCREENSHOTS / f"{name}.png") as sharp:
         framed = ImageOps.expand(sharp.convert("RGB"), 2, "#c4c4c4")
     told = PngImagePlugin.PngInfo()
     told.add_itxt("shown", json.dumps(shown))
-    framed.quantize(dither=Image.Dither.NONE).save(PICTURE, optimize=True, pnginfo=told)
+    framed.quantize(dither=Image.Dither.NONE).save(PICTURES / f"{name}.png", optimize=True, pnginfo=told)
+
+
+def compare_picture(name, shown):
+    """Fails if the picture shows something else; with PETRI_WRITE_PAGES=1 it is taken anew."""
+    if os.environ.get("PETRI_WRITE_PAGES") == "1":
+        keep_picture(name, shown)
+    with Image.open(PICTURES / f"{name}.png") as picture:
+        why = f"{name}.png shows something else; PETRI_WRITE_PAGES=1 takes it anew"
+        assert json.loads(picture.text["shown"]) == shown, why
+
+
+def drawn(rows):
+    """The rows of the timeline as one text each: level, number, line, names, and a star where one is."""
+    return [
+        " ".join([str(row["level"]), row["number"], row["line"], *row["names"], *(["*"] if row["now"] else [])]).replace(
+            "  ", " "
+        ).rstrip()
+        for row in rows
+    ]
 
 
 @pytest.mark.thorough
@@ -173,10 +200,7 @@ def test_cell_that_takes_all_memory_is_undone_as_the_picture_of_the_readme_shows
     shown = [*NOTEBOOKS["customers"], first, STACK.sub("", ended), again]
     if os.environ.get("PETRI_WRITE_PAGES") == "1":
         assert "Cell In[2], line " in ended, "the picture lacks where the code was: write it again on an idle machine"
-        keep_picture(shown)
-    with Image.open(PICTURE) as picture:
-        why = f"{PICTURE.name} shows something else; PETRI_WRITE_PAGES=1 takes it anew"
-        assert json.loads(picture.text["shown"]) == shown, why
+    compare_picture("customers", shown)
 
 
 @pytest.mark.thorough
@@ -245,7 +269,27 @@ def test_launcher_shows_each_kernel_with_a_logo_of_its_own(play):
 
 
 def test_timeline_goes_back_and_on_by_buttons_and_panel_after_a_reload_and_in_two_pages(play):
-    print(play("timeline"))
+    seen = play("timeline")
+    assert drawn(seen["ran"]) == ["1 first", "1 [1] x = 1", "1 [2] x = 2", "1 [3] x = 3", "1 [4] print(x) *"]
+    assert "[4]" in seen["undoIs"]
+    assert drawn(seen["undone"])[2:] == ["1 [2] x = 2 *", "1 [3] x = 3", "1 [4] print(x)"]
+    assert "3 cells ([1], [2], [3]) are undone" in seen["dialog"]
+    assert seen["undoAtFirst"] == "true"  # disabled
+    branch = ["2 [1] x = 1", "2 [2] x = 2", "2 [3] x = 3 three", "2 [4] print(x)"]
+    assert drawn(seen["branch"]) == drawn(seen["reloaded"]) == ["1 first", *branch, "1 [1] x = 1 *"]
+    assert seen["focused"] == "first"  # up from the last row, which is on the beginning
+    assert [cell["count"] for cell in seen["cells"]] == [1, 2, 3, 4] and text_of(seen["cells"][3]) == "3\n"
+
+
+@pytest.mark.thorough
+def test_branches_are_drawn_and_marked_as_the_pictures_of_the_page_show(play):
+    seen = play("branches")
+    rows = drawn(seen["rows"])
+    assert rows[3:5] == ["2 [3] basket.sort(key=prices.get, reverse=True) sorted", '2 [4] del prices["tea"]']
+    assert rows[-1] == "1 [4] basket, sum(prices.values()) *"
+    shown = [*NOTEBOOKS["branches"], *rows, text_of(seen["cells"][-1])]
+    for name in ("timeline-light", "timeline-dark"):
+        compare_picture(name, shown)
 
 
 def test_kernel_that_is_not_petri_has_no_timeline(play):
