@@ -138,11 +138,14 @@ static void test_paths_installed_are_below_share(void **state) {
     make_files_in("share/petri", "share/petri/worker/petri_worker");
     assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), 0);
     assert_string_equal(paths.seccomp, "");
+    assert_string_equal(paths.labextension, "");
     tree_folder("share/petri/site");
+    tree_folder("share/petri/labextension");
     tree_folder("share/petri/containers");
     tree_folder("share/petri/containers/seccomp.json");
     assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), 0);
     assert_string_equal(paths.seccomp, tree_path(expected, "share/petri/containers/seccomp.json"));
+    assert_string_equal(paths.labextension, tree_path(expected, "share/petri/labextension"));
     assert_string_equal(paths.worker, tree_path(expected, "share/petri/worker"));
     assert_string_equal(paths.site, tree_path(expected, "share/petri/site"));
 }
@@ -158,9 +161,13 @@ static void test_paths_built_are_in_the_checkout(void **state) {
     assert_string_equal(paths.worker, tree_path(expected, "worker"));
     assert_string_equal(paths.site, "");
     tree_folder("build/dev/site");
+    tree_folder("client");
+    tree_folder("client/lab");
+    tree_folder("client/lab/labextension");
     assert_int_equal(paths_find_for(tree_path(program, "build/dev/petri"), &paths), 0);
     assert_string_equal(paths.kernelspec, tree_path(expected, "kernelspec"));
     assert_string_equal(paths.site, tree_path(expected, "build/dev/site"));
+    assert_string_equal(paths.labextension, tree_path(expected, "client/lab/labextension"));
 }
 
 static void test_paths_of_a_program_without_its_files_are_not_found(void **state) {
