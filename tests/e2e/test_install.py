@@ -36,6 +36,27 @@ def test_a_package_s_kernelspecs_name_what_is_given_though_nothing_of_it_is_ther
         assert argv[5:7] == python or ("--python" not in argv and not python), argv
 
 
+@pytest.mark.parametrize(
+    ("options", "environment", "place"),
+    [
+        (["--prefix", "{0}/p"], {}, "p/share/jupyter"),
+        (["--program", "/usr/bin/petri", "--prefix", "{0}/p"], {}, "p/share/jupyter"),
+        (["--user"], {}, "home/.local/share/jupyter"),
+        (["--user"], {"JUPYTER_DATA_DIR": "{0}/data"}, "data"),
+    ],
+)
+def test_jupyterlab_s_extension_is_beside_the_kernels(options, environment, place, tmp_path):
+    own = {"HOME": f"{tmp_path}/home", **{name: value.format(tmp_path) for name, value in environment.items()}}
+    kept = {name: os.environ[name] for name in ("PATH",)}
+    done = petri("install", *(option.format(tmp_path) for option in options), env={**kept, **own})
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / place / "kernels").iterdir()) == NAMES
+    extension = tmp_path / place / "labextensions" / "petri-timeline"
+    package = json.loads((extension / "package.json").read_text())
+    assert package["name"] == extension.name
+    assert (extension / package["jupyterlab"]["_build"]["load"]).is_file()
+
+
 def test_a_package_s_kernelspecs_need_a_prefix(tmp_path):
     done = petri("install", "--program", "/usr/bin/petri", env={"HOME": str(tmp_path)})
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])

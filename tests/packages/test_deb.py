@@ -86,6 +86,19 @@ def test_the_kernelspecs_of_the_package_start_the_installed_program(unpacked):
         assert spec["argv"][spec["argv"].index("--python") + 1] == "/usr/bin/python3"
 
 
+def test_the_package_brings_jupyterlabs_extension_for_all_and_for_petri_install(unpacked):
+    built = labextension(ROOT / "client" / "lab" / "labextension")
+    assert labextension(unpacked / "usr/share/jupyter/labextensions/petri-timeline") == built
+    assert labextension(unpacked / "usr/share/petri/labextension") == built
+
+
+def labextension(folder):
+    """The files of an extension of JupyterLab: {path: content}."""
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert files
+    return files
+
+
 def help_of(unpacked, *command):
     called = [unpacked / "usr/bin/petri", *command, "--help"]
     return subprocess.run(called, capture_output=True, text=True, check=True).stdout

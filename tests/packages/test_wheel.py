@@ -147,11 +147,17 @@ def test_the_program_of_the_wheel_names_no_folder_that_it_was_built_in(wheel):
     assert re.findall(rb"/[^\0]+/kernel/records/records\.c", program) == []
 
 
-def test_the_wheel_has_all_modules_the_types_marker_and_its_libraries(wheel):
+def test_the_wheel_has_all_modules_the_types_marker_jupyterlabs_extension_and_its_libraries(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {f"petri_kernel/{path.name}" for path in (ROOT / "client" / "petri_kernel").glob("*.py")}
     worker = {f"petri_kernel/share/petri/worker/petri_worker/{path.name}" for path in ROOT.glob("worker/*/*.py")}
     assert {*modules, *worker, "petri_kernel/py.typed", "petri_kernel/bin/petri"} <= names
+    extension = [path for path in (ROOT / "client" / "lab" / "labextension").rglob("*") if path.is_file()]
+    beside = {path.relative_to(ROOT / "client" / "lab").as_posix() for path in extension}
+    assert beside and {f"petri_kernel/share/petri/{name}" for name in beside} <= names
+    place = "data/share/jupyter/labextensions/petri-timeline"
+    at_root = {name.removeprefix("labextension/") for name in beside}
+    assert {name.split(f"{place}/")[1] for name in names if f".data/{place}/" in name and name[-1] != "/"} == at_root
     libraries = {re.match(r"petri_kernel\.libs/(lib[a-z0-9]+?)(-8)?-", name)[1] for name in names if ".libs/lib" in name}
     assert libraries == {"libjansson", "libpcre2", "libseccomp", "libsodium", "libsqlite3", "libzmq"}
     licenses = {name.rsplit("/", 1)[1] for name in names if "/share/petri/licenses/" in name} - {""}
