@@ -10,6 +10,7 @@ enum { EXIT_USAGE = 2 };
 
 int command_kernel(const struct arguments *arguments);
 int command_install(const struct arguments *arguments);
+int command_uninstall(const struct arguments *arguments);
 int command_config(const struct arguments *arguments);
 int command_replay(const struct arguments *arguments);
 int command_runs(const struct arguments *arguments);

@@ -20,8 +20,10 @@
 #include "protocol/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
@@ -62,6 +64,19 @@ int kernelspec_write(const struct kernelspec *spec, const char *kernels, const c
     return r < 0 ? r : replace_file_json(fd, "kernel.json", json);
 }
 
+int kernelspec_remove(const char *kernels, const char *name) {
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s/%s", kernels, name) >= (int)sizeof folder)
+        return -ENAMETOOLONG;
+    auto_fd fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int r = replace_file_remove(fd, "kernel.json");
+    for (size_t i = 0; r == 0 && i < sizeof shown / sizeof shown[0]; i++)
+        r = replace_file_remove(fd, shown[i].name);
+    return r < 0 ? r : rmdir(folder) < 0 ? -errno : 1;
+}
+
 /* Where Jupyter looks for what is a user's own. See: jupyter_core, "Jupyter's common directories and file locations".
  */
 static int user_data(char *buf, size_t size) {
@@ -71,11 +86,10 @@ static int user_data(char *buf, size_t size) {
     return snprintf(buf, size, "%s", jupyter) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-/* Jupyter's data folders, one of which has kernels and extensions. */
-static int choose_data(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
+int install_choose_data(const struct arguments *arguments, const char *sys_prefix, char *buf, size_t size) {
     const char *prefix = arguments->values[OPTION_PREFIX];
     if (!prefix && arguments->values[OPTION_SYS_PREFIX])
-        prefix = python->prefix;
+        prefix = sys_prefix;
     if (!prefix)
         return user_data(buf, size);
     return snprintf(buf, size, "%s/share/jupyter", prefix) < (int)size ? 0 : -ENAMETOOLONG;
@@ -123,7 +137,7 @@ struct place {
 
 /* Sets the folders. 0 or -errno. */
 static int choose_place(const struct arguments *arguments, const struct python *python, struct place *place) {
-    int r = choose_data(arguments, python, place->data, sizeof place->data);
+    int r = install_choose_data(arguments, python ? python->prefix : "", place->data, sizeof place->data);
     snprintf(place->kernels, sizeof place->kernels, "%s/kernels", place->data);
     return r;
 }
@@ -223,7 +237,7 @@ static int install_here(const struct arguments *arguments, const struct paths *p
         return fail_install(error.text, 0);
     int r = choose_place(arguments, &python, place);
     if (r < 0)
-        return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
+        return fail_install(r == -ENOENT ? "there is no HOME; use --prefix" : "the folder", r);
     place->program = paths->program;
     place->python = python.executable;
     r = register_all(arguments, kind, place);

@@ -1,5 +1,5 @@
 /*
- * install.h - kernelspecs, by which Jupyter finds petri.
+ * install.h - kernelspecs, by which Jupyter finds petri: written and removed.
  *
  * See: jupyter_client, "Kernel specs".
  */
@@ -10,6 +10,9 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+struct arguments;
 
 struct kernelspec {
     const char *name; /* of its folder */
@@ -37,5 +40,17 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
  */
 int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *files,
                      const json_t *json) MUST_CHECK;
+
+/*
+ * Removes the folder of a kernelspec that kernelspec_write() has written. 1, 0 where there is none, or -errno:
+ * -ENOTEMPTY where others have put something into it, which stays.
+ */
+int kernelspec_remove(const char *kernels, const char *name) MUST_CHECK;
+
+/*
+ * The one of Jupyter's folders of data that the options --prefix, --sys-prefix and --user name; sys_prefix: that of the
+ * interpreter, used with the second. 0, -ENOENT where there is no home, or -ENAMETOOLONG.
+ */
+int install_choose_data(const struct arguments *arguments, const char *sys_prefix, char *buf, size_t size) MUST_CHECK;
 
 #endif

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool is_file(const struct dirent *entry) {
@@ -35,7 +36,7 @@ static bool has_file(const char *folder, const char *name) {
     return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* What isn't in the folder from. A folder stays, which petri can't have made. */
+/* What isn't in the folder from; all where that is NULL. A folder stays, which petri can't have made. */
 static int remove_others(const char *from, int fd) {
     const int copy_fd = dup(fd);
     auto_dir dir = copy_fd < 0 ? NULL : fdopendir(copy_fd);
@@ -43,7 +44,8 @@ static int remove_others(const char *from, int fd) {
     if (!dir && copy_fd >= 0)
         close(copy_fd);
     for (const struct dirent *entry; r == 0 && (entry = readdir(dir));)
-        if (is_file(entry) && !has_file(from, entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0 && errno != EISDIR)
+        if (is_file(entry) && !(from && has_file(from, entry->d_name)) && unlinkat(fd, entry->d_name, 0) < 0 &&
+            errno != EISDIR)
             r = -errno;
     return r;
 }
@@ -56,10 +58,14 @@ static int open_in(int folder_fd, const char *name) {
     return fd < 0 ? -errno : fd;
 }
 
+/* Its folder below data. 0 or -ENAMETOOLONG. */
+static int find_folder(const char *data, char ret_folder[PATH_MAX]) {
+    return snprintf(ret_folder, PATH_MAX, "%s/labextensions/" LABEXTENSION_NAME, data) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 int labextension_write(const char *data, const char *files) {
     char folder[PATH_MAX], from[PATH_MAX];
-    if (snprintf(folder, sizeof folder, "%s/labextensions/" LABEXTENSION_NAME, data) >= (int)sizeof folder ||
-        snprintf(from, sizeof from, "%s/static", files) >= (int)sizeof from)
+    if (find_folder(data, folder) < 0 || snprintf(from, sizeof from, "%s/static", files) >= (int)sizeof from)
         return -ENAMETOOLONG;
     auto_fd fd = replace_file_folder(folder);
     auto_fd static_fd = fd < 0 ? fd : open_in(fd, "static");
@@ -69,4 +75,21 @@ int labextension_write(const char *data, const char *files) {
     if (r == 0)
         r = replace_file(fd, "package.json", files);
     return r < 0 ? r : remove_others(from, static_fd);
+}
+
+int labextension_remove(const char *data) {
+    char folder[PATH_MAX];
+    int r = find_folder(data, folder);
+    auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return r < 0 ? r : errno == ENOENT ? 0 : -errno;
+    auto_fd static_fd = openat(fd, "static", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    r = replace_file_remove(fd, "package.json");
+    if (r == 0 && static_fd >= 0)
+        r = remove_others(NULL, static_fd);
+    if (r == 0)
+        r = replace_file_remove(fd, "install.json");
+    if (r == 0 && static_fd >= 0 && unlinkat(fd, "static", AT_REMOVEDIR) < 0)
+        r = -errno;
+    return r < 0 ? r : rmdir(folder) < 0 ? -errno : 1;
 }

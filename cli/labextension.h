@@ -17,4 +17,10 @@
  */
 int labextension_write(const char *data, const char *files) MUST_CHECK;
 
+/*
+ * Removes it again. 1, 0 where there is none, or -errno: -ENOTEMPTY where others have put something
+ * into its folder, which stays.
+ */
+int labextension_remove(const char *data) MUST_CHECK;
+
 #endif

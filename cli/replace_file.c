@@ -61,3 +61,7 @@ int replace_file(int folder_fd, const char *name, const char *from_folder) {
 int replace_file_json(int folder_fd, const char *name, const json_t *json) {
     return write_file(folder_fd, name, NULL, json);
 }
+
+int replace_file_remove(int folder_fd, const char *name) {
+    return unlinkat(folder_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}

@@ -21,4 +21,7 @@ int replace_file(int folder_fd, const char *name, const char *from_folder) MUST_
 /* The same with json, indented. 0 or -errno. */
 int replace_file_json(int folder_fd, const char *name, const json_t *json) MUST_CHECK;
 
+/* Removes a file, if it is there. 0 or -errno. */
+int replace_file_remove(int folder_fd, const char *name) MUST_CHECK;
+
 #endif

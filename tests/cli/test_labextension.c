@@ -103,6 +103,26 @@ static void test_labextension_write_without_built_files_fails(void **state) {
     assert_false(has(WRITTEN "/package.json"));
 }
 
+static void test_labextension_remove_takes_all_and_stops_at_what_is_not_its_own(void **state) {
+    char data[PATH_MAX], path[PATH_MAX];
+    (void)state;
+    make_built("new", "entry.js");
+    tree_path(data, "share/jupyter");
+    assert_int_equal(labextension_remove(data), 0);
+    assert_int_equal(write_built(), 0);
+    assert_int_equal(labextension_remove(data), 1);
+    assert_false(has(WRITTEN));
+    assert_int_equal(write_built(), 0);
+    tree_file(WRITTEN "/notes", "of somebody else's");
+    assert_int_equal(labextension_remove(data), -ENOTEMPTY);
+    assert_true(has(WRITTEN "/notes"));
+    assert_false(has(WRITTEN "/package.json"));
+    assert_int_equal(rename(tree_path(data, WRITTEN), tree_path(path, "moved")), 0);
+    assert_int_equal(symlink(path, data), 0);
+    assert_true(labextension_remove(tree_path(data, "share/jupyter")) < 0);
+    assert_true(has("moved/notes"));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
 
 int main(void) {
@@ -111,6 +131,7 @@ int main(void) {
         TEST(test_labextension_write_replaces_an_earlier_version),
         TEST(test_labextension_write_does_not_follow_links),
         TEST(test_labextension_write_without_built_files_fails),
+        TEST(test_labextension_remove_takes_all_and_stops_at_what_is_not_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,7 @@ COMMON = {"--help", "--version"}
 OPTIONS = {
     "kernel": {"--profile", "--config", "--python", "--artifacts", "--writable"},
     "install": {"--user", "--sys-prefix", "--prefix", "--program", "--python", "--profile", "--config"},
+    "uninstall": {"--user", "--sys-prefix", "--prefix", "--python", "--profile"},
     "config": {"--config"},
     "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts", "--text"},
     "runs": {"--json", "--limit", "--task", "--outcome", "--config"},

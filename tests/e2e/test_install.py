@@ -57,6 +57,49 @@ def test_jupyterlab_s_extension_is_beside_the_kernels(options, environment, plac
     assert (extension / package["jupyterlab"]["_build"]["load"]).is_file()
 
 
+def test_uninstall_leaves_nothing_of_petri_and_all_that_is_others(tmp_path):
+    data = tmp_path / "share" / "jupyter"
+    config = tmp_path / "class.json"
+    config.write_text('{"profiles": {"exam": {"based_on": "strict"}}}')
+    installed = ["--prefix", tmp_path, "--profile", "exam"]
+    assert petri("install", *installed, "--config", config).returncode == 0
+    (data / "kernels" / "other").mkdir()
+    assert sorted(path.name for path in (data / "kernels").iterdir()) == ["other", "petri", "petri-exam", *NAMES[1:]]
+    done = petri("uninstall", *installed)
+    assert (done.returncode, done.stdout.count(" is removed\n")) == (0, 5), done.stdout + done.stderr
+    assert {path.relative_to(data).as_posix() for path in data.rglob("*")} == {
+        "kernels",
+        "kernels/other",
+        "labextensions",
+    }
+    again = petri("uninstall", *installed)
+    assert (again.returncode, again.stdout) == (0, f"petri: nothing of petri is in {data}\n")
+
+
+def test_uninstall_of_a_user_takes_what_install_has_written_for_them(tmp_path):
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    assert petri("install", env=env).returncode == 0
+    assert petri("uninstall", env=env).returncode == 0
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    del env["HOME"]
+    assert "--prefix" in petri("uninstall", env=env).stderr
+
+
+def test_uninstall_keeps_a_folder_that_has_a_file_of_others_and_says_so(tmp_path):
+    assert petri("install", "--prefix", tmp_path).returncode == 0
+    kernel = tmp_path / "share" / "jupyter" / "kernels" / "petri"
+    (kernel / "kernel.js").write_text("")
+    done = petri("uninstall", "--prefix", tmp_path)
+    assert done.returncode == 1 and f"{kernel}: Directory not empty" in done.stderr
+    assert [path.name for path in kernel.iterdir()] == ["kernel.js"]
+    assert not (tmp_path / "share/jupyter/labextensions/petri-timeline").exists()
+
+
+def test_uninstall_refuses_a_profile_that_is_a_path(tmp_path):
+    done = petri("uninstall", "--prefix", tmp_path, "--profile", "x/../../other")
+    assert done.returncode == 2 and "no profile" in done.stderr
+
+
 def test_a_package_s_kernelspecs_need_a_prefix(tmp_path):
     done = petri("install", "--program", "/usr/bin/petri", env={"HOME": str(tmp_path)})
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
