@@ -9,6 +9,15 @@ const UNDONE_CLASS = 'petri-mod-undone';
 const WHY = 'This cell is undone: the session is in a state without it.';
 const SETTLE_MS = 200;
 
+/** Sets an attribute of a node, or takes it away where it is this module's. */
+function tellWhy(node: HTMLElement | null, attribute: string, undone: boolean): void {
+  if (undone) {
+    node?.setAttribute(attribute, WHY);
+  } else if (node?.getAttribute(attribute) === WHY) {
+    node.removeAttribute(attribute);
+  }
+}
+
 const isCode = (cell: Cell): cell is CodeCell => cell.model.type === 'code';
 
 export class CellMarks {
@@ -40,12 +49,8 @@ export class CellMarks {
     const view = { count: model.executionCount, source: model.sharedModel.getSource() };
     const undone = timeline !== null && isUndone(timeline, view, this._travel.runOf(model.id));
     cell.toggleClass(UNDONE_CLASS, undone);
-    const prompt = cell.promptNode;
-    if (undone) {
-      prompt?.setAttribute('title', WHY);
-    } else if (prompt?.getAttribute('title') === WHY) {
-      prompt.removeAttribute('title');
-    }
+    tellWhy(cell.promptNode, 'title', undone);
+    tellWhy(cell.node, 'aria-description', undone);
   }
 
   private _soon(): void {

@@ -228,12 +228,20 @@ export class TimelinePanel extends Panel {
     this._draw();
   }
 
-  protected override onBeforeShow(msg: Message): void {
-    super.onBeforeShow(msg);
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this._draw();
+  }
+
+  protected override onAfterAttach(msg: Message): void {
+    super.onAfterAttach(msg);
     this._draw();
   }
 
   private _draw(): void {
+    if (!this.isVisible) {
+      return;
+    }
     const timeline = this._travel?.timeline ?? null;
     this._toolbar.setHidden(!timeline);
     this._tree.setHidden(!timeline);
