@@ -151,6 +151,12 @@ async function name(page, text) {
   await page.locator('.petri-Timeline-label', { hasText: text }).waitFor();
 }
 
+async function byPalette(page, text) {
+  await command(page, 'apputils:activate-command-palette');
+  await page.locator('.lm-CommandPalette-input').fill(text);
+  await page.locator('.lm-CommandPalette-item', { hasText: text }).first().click();
+}
+
 /* Clicks a row, and agrees; returns what was asked. */
 async function restoreRow(page, text) {
   await rowOf(page, text).click();
@@ -346,6 +352,10 @@ const scenarios = {
     await button(page, 'redo').click();
     await at(page, '[3]');
     await marked(page, [3]);
+    await byPalette(page, 'Undo the Last Cell');
+    await at(page, '[2]');
+    await byPalette(page, 'Redo the Cell');
+    await at(page, '[3]');
     await name(page, 'three');
     seen.dialog = await restoreRow(page, 'first');
     await at(page, 'first');

@@ -10,14 +10,13 @@ import {
   Toolbar
 } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import { redoIcon, undoIcon } from '@jupyterlab/ui-components';
-import type { CommandRegistry } from '@lumino/commands';
+import { type LabIcon, redoIcon, undoIcon } from '@jupyterlab/ui-components';
 
 import { CellMarks } from './cells.js';
 import { nameIcon, timelineIcon } from './icons.js';
 import { TimelinePanel } from './panel.js';
 import { numberText, placeText, wayText } from './sentences.js';
-import { canRedo, canUndo, parentOf, type State, wayTo } from './timeline.js';
+import { canRedo, canUndo, type State, type Timeline, wayTo } from './timeline.js';
 import { type Destination, TimeTravel } from './travel.js';
 
 const ID = 'petri-timeline';
@@ -31,7 +30,8 @@ const COMMANDS = {
   show: `${ID}:show`
 };
 
-type Args = CommandRegistry.CommandFunc<unknown> extends (args: infer T) => unknown ? T : never;
+/** Of a command: the id of the notebook that its button belongs to; the current one where there is none. */
+type Args = { readonly notebook?: unknown };
 
 /** The notebooks of this page, each with its kernel's timeline. */
 class Notebooks {
@@ -106,6 +106,8 @@ async function name(travel: TimeTravel): Promise<void> {
   }
 }
 
+const namesIn = (timeline: Timeline): string[] => timeline.states.flatMap(state => state.names);
+
 /** Takes one of these names away; the reader chooses where there are several. */
 async function forget(travel: TimeTravel, names: string[]): Promise<void> {
   if (names.length === 0) {
@@ -118,71 +120,89 @@ async function forget(travel: TimeTravel, names: string[]): Promise<void> {
   }
 }
 
-function addCommands(app: JupyterFrontEnd, notebooks: Notebooks, panel: TimelinePanel): void {
-  const add = (id: string, command: Omit<CommandRegistry.ICommandOptions, 'execute'>, run: (t: TimeTravel) => unknown) =>
-    app.commands.addCommand(id, {
+/** A command on a timeline: what it does, and what JupyterLab asks about it. */
+interface Command {
+  id: string;
+  label: string;
+  icon?: LabIcon;
+  caption(timeline: Timeline): string;
+  isEnabled(timeline: Timeline): boolean;
+  run(travel: TimeTravel): Promise<unknown>;
+}
+
+const TABLE: Command[] = [
+  {
+    id: COMMANDS.undo,
+    label: 'Undo the Last Cell That Ran',
+    icon: undoIcon,
+    caption: ({ current }) =>
+      `Take the session back to before ${current?.count ? numberText(current) : 'its last cell'}`,
+    isEnabled: canUndo,
+    run: travel => go(travel, { undo: 1 })
+  },
+  {
+    id: COMMANDS.redo,
+    label: 'Redo the Cell That Was Undone',
+    icon: redoIcon,
+    caption: () => 'Take the session on again by one cell',
+    isEnabled: canRedo,
+    run: travel => go(travel, { redo: 1 })
+  },
+  {
+    id: COMMANDS.name,
+    label: 'Name the Present State…',
+    icon: nameIcon,
+    caption: () => 'Give the present state a name',
+    isEnabled: timeline => timeline.current !== null,
+    run: name
+  },
+  {
+    id: COMMANDS.forget,
+    label: 'Forget the Name of a State…',
+    caption: () => 'Take a name away',
+    isEnabled: timeline => namesIn(timeline).length > 0,
+    run: travel => forget(travel, travel.timeline ? namesIn(travel.timeline) : [])
+  }
+];
+
+function addCommands({ commands, shell }: JupyterFrontEnd, notebooks: Notebooks): void {
+  for (const { id, label, icon, caption, isEnabled, run } of TABLE) {
+    const timelineOf = (args: Args) => notebooks.of(args)?.timeline ?? null;
+    commands.addCommand(id, {
+      label,
+      ...(icon ? { icon } : {}),
+      caption: args => {
+        const timeline = timelineOf(args);
+        return timeline ? caption(timeline) : '';
+      },
       isVisible: args => notebooks.of(args)?.kind === 'petri',
-      isEnabled: args => Boolean(notebooks.of(args)?.timeline),
-      ...command,
+      isEnabled: args => {
+        const timeline = timelineOf(args);
+        return timeline !== null && isEnabled(timeline);
+      },
       execute: args => {
         const travel = notebooks.of(args);
-        return travel ? tell(Promise.resolve(run(travel))) : undefined;
+        return travel ? tell(run(travel)) : undefined;
       }
     });
-  add(
-    COMMANDS.undo,
-    {
-      label: 'Undo the Last Cell That Ran',
-      caption: args => {
-        const timeline = notebooks.of(args)?.timeline;
-        const cell = timeline?.current && parentOf(timeline, timeline.current) ? timeline.current : null;
-        return cell?.count ? `Take the session back to before ${numberText(cell)}` : 'Take the session one cell back';
-      },
-      icon: undoIcon,
-      isEnabled: args => {
-        const timeline = notebooks.of(args)?.timeline;
-        return timeline ? canUndo(timeline) : false;
-      }
-    },
-    travel => go(travel, { undo: 1 })
-  );
-  add(
-    COMMANDS.redo,
-    {
-      label: 'Redo the Cell That Was Undone',
-      caption: 'Take the session on again by one cell',
-      icon: redoIcon,
-      isEnabled: args => {
-        const timeline = notebooks.of(args)?.timeline;
-        return timeline ? canRedo(timeline) : false;
-      }
-    },
-    travel => go(travel, { redo: 1 })
-  );
-  add(
-    COMMANDS.name,
-    { label: 'Name the Present State…', caption: 'Give the present state a name', icon: nameIcon },
-    name
-  );
-  add(COMMANDS.forget, { label: 'Forget a Name of a State…' }, travel =>
-    forget(travel, travel.timeline?.states.flatMap(state => state.names) ?? [])
-  );
-  app.commands.addCommand(COMMANDS.show, {
+  }
+  commands.addCommand(COMMANDS.show, {
     label: 'Show the Timeline',
     caption: 'Show the states that the session has had',
     icon: timelineIcon,
-    execute: () => app.shell.activateById(panel.id)
+    execute: () => shell.activateById(ID)
   });
 }
 
-function makePanel(app: JupyterFrontEnd, notebooks: Notebooks): TimelinePanel {
-  const { commands } = app;
+/** What the panel's own buttons are called. */
+const LABELS = [
+  [COMMANDS.undo, 'Undo'],
+  [COMMANDS.redo, 'Redo'],
+  [COMMANDS.name, 'Name…']
+] as const;
+
+function makePanel({ commands }: JupyterFrontEnd, notebooks: Notebooks): TimelinePanel {
   const toolbar = new Toolbar();
-  const labels = [
-    [COMMANDS.undo, 'Undo'],
-    [COMMANDS.redo, 'Redo'],
-    [COMMANDS.name, 'Name…']
-  ] as const;
   const panel = new TimelinePanel(toolbar, {
     restore: state => void (notebooks.current && tell(restore(notebooks.current, state))),
     forget: state => void (notebooks.current && tell(forget(notebooks.current, state.names))),
@@ -192,9 +212,8 @@ function makePanel(app: JupyterFrontEnd, notebooks: Notebooks): TimelinePanel {
   panel.title.icon = timelineIcon;
   panel.title.caption = 'Timeline (petri)';
   panel.node.setAttribute('role', 'region');
-  panel.node.setAttribute('aria-label', 'Timeline of the notebook\'s kernel');
-  addCommands(app, notebooks, panel);
-  labels.forEach(([id, label]) => toolbar.addItem(id, new CommandToolbarButton({ commands, id, label })));
+  panel.node.setAttribute('aria-label', "Timeline of the notebook's kernel");
+  LABELS.forEach(([id, label]) => toolbar.addItem(id, new CommandToolbarButton({ commands, id, label })));
   return panel;
 }
 
@@ -212,6 +231,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   ) => {
     const { commands } = app;
     const notebooks = new Notebooks(tracker);
+    addCommands(app, notebooks);
     const panel = makePanel(app, notebooks);
     app.shell.add(panel, 'right', { rank: 900 });
     restorer?.add(panel, ID);
@@ -221,7 +241,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     };
     tracker.currentChanged.connect(follow);
     const adopt = (notebook: NotebookPanel) => {
-      notebooks.add(notebook, () => [COMMANDS.undo, COMMANDS.redo, COMMANDS.name].forEach(id => commands.notifyCommandChanged(id)));
+      notebooks.add(notebook, () => TABLE.forEach(({ id }) => commands.notifyCommandChanged(id)));
       const args = { notebook: notebook.id };
       const button = (id: string) => new CommandToolbarButton({ commands, id, args, label: '' });
       notebook.toolbar.insertItem(10, COMMANDS.undo, button(COMMANDS.undo));

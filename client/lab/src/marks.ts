@@ -22,8 +22,8 @@ const CUT = '…';
 const UNSEEN = '?';
 
 /**
- * Whether a state's line is the first of a source, as the kernel shows it: without the white space around it, a tab as a
- * space, what can't be seen as "?", and cut with "…" where it is long.
+ * Whether a state's line is the first of a source, as the kernel shows it: without the white space around it, a tab as
+ * a space, what can't be seen as "?", and cut with "…" where it is long.
  */
 export function isFirstLine(line: string, source: string): boolean {
   const first = (source.replace(/^[ \t\r\n\f\v]+/, '').split(/[\r\n]/, 1)[0] ?? '').replace(/[ \t\f\v]+$/, '');
@@ -38,8 +38,8 @@ export function isFirstLine(line: string, source: string): boolean {
 }
 
 /**
- * The state that a cell has left; null where none is known. What this page has sent is known by its run. Of other pages,
- * and from before the page was loaded, number and first line tell it, and the newest state that has both counts.
+ * The state that a cell has left; null where none is known. What this page has sent is known by its run. Of other
+ * pages, and from before the page was loaded, number and first line tell it, and the newest state that has both counts.
  */
 export function stateOf(timeline: Timeline, cell: CellView, run?: CellRun): State | null {
   if (cell.count === null) {

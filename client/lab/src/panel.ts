@@ -1,8 +1,8 @@
 /**
  * The side panel: the timeline of the current notebook as a tree. All texts of it are set as text, never as HTML.
  *
- * Arrow keys, Home and End go from row to row, Left to the state that a state was made of, Right to what was made of it.
- * Enter, or a click, goes to the state; Delete takes its name away.
+ * Arrow keys, Home and End go from row to row, Left to the state that a state was made of, Right to what was made of
+ * it. Enter, or a click, goes to the state; Delete takes its name away.
  */
 import { closeIcon } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';

@@ -28,7 +28,8 @@ export function tookText(ms: number): string {
   if (s < 60) {
     return `${s}.${Math.floor((ms % 1000) / 100)} s`;
   }
-  return s < 3600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  const min = Math.floor(s / 60);
+  return s < 3600 ? `${min} min ${s % 60} s` : `${Math.floor(min / 60)} h ${min % 60} min`;
 }
 
 /** The time of day, and the day before it where that isn't today; '' for what is no date. */

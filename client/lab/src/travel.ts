@@ -30,7 +30,8 @@ const textIn = (content: unknown, key: string): string => {
   return typeof value === 'string' ? value.slice(0, 1000) : '';
 };
 
-const sentence = (text: string): string => (text ? `${text[0]?.toUpperCase()}${text.slice(1).replace(/\.$/, '')}.` : '');
+const sentence = (text: string): string =>
+  text ? `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.` : '';
 
 export class TimeTravel {
   constructor(context: ISessionContext) {
