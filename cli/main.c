@@ -52,8 +52,9 @@ static const struct command commands[] = {
                {4, "the sandbox could not be made"},
                {130, "a signal ended petri"}}},
     {"runs", "", 0,
-     TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_CONFIG),
-     "Lists the recorded runs, the newest first", .run = command_runs,
+     TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_SESSION) |
+         TAKES(OPTION_CONFIG),
+     "Lists the recorded runs, the newest first, or draws those of a session", .run = command_runs,
      .exits = {{0, "the list was written, even if it is empty"},
                {1, "the records could not be read, or the list could not be written"},
                {2, "there are no records, or the command line or the configuration is wrong"}}},

@@ -36,6 +36,8 @@ static const struct {
     [OPTION_PYTHON] = {"--python", "PATH",
                        "interpreter for the cells (default: the one that petri is installed for, or python3)"},
     [OPTION_SECCOMP] = {"--seccomp", NULL, "write the seccomp profile for containers, and try nothing"},
+    [OPTION_SESSION] = {"--session", "ID",
+                        "all runs of this session, as the tree of its states; the beginning of the id is enough"},
     [OPTION_STDIN] = {"--stdin", "FILE", "what the code reads from standard input; - for one's own"},
     [OPTION_SYS_PREFIX] = {"--sys-prefix", NULL, "work in the environment of the interpreter"},
     [OPTION_TIMEOUT] = {"--timeout", "TIME", "limit of time, such as 10s"},

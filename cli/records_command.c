@@ -1,5 +1,5 @@
 /*
- * records_command.c - `petri runs` and `petri show RUN`.
+ * records_command.c - `petri runs`, of which session_tree.c draws those of a session, and `petri show RUN`.
  *
  * Another program may have changed a record: the two members that the commands
  * need are checked, all other fields may be missing, and everything is written
@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/session_tree.h"
 #include "kernel/base/terminal.h"
 #include "kernel/policy/config.h"
 #include "protocol/text.h"
@@ -19,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000, COLUMN_BYTES = 1000 };
+enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000, COLUMN_BYTES = 1000, ID_BYTES = 8 };
 
 static const struct log terminal_log = {.level = LOG_LEVEL_WARNING};
 
@@ -101,7 +102,7 @@ static void print_run(const json_t *run) {
     json_int_t wall_ms = 0;
     json_unpack((json_t *)run, "{s:s, s:s, s:s, s:s, s:s, s:I}", "run_id", &run_id, "started", &started, "outcome",
                 &outcome, "task", &task, "summary", &summary, "wall_ms", &wall_ms);
-    put_column(run_id, 8, 10);
+    put_column(run_id, ID_BYTES, ID_BYTES + 2);
     put_column(started, 10, 11);
     put_column(strlen(started) > 11 ? started + 11 : "", 8, 10);
     put_column(outcome, COLUMN_BYTES, 13);
@@ -130,6 +131,25 @@ static int64_t parse_count(const char *text) {
     return *end == '\0' && count > 0 && count <= RUNS_MAX ? count : 0;
 }
 
+/* `petri runs --session ID`. Returns the exit status. */
+static int draw_session(const struct arguments *arguments, int64_t limit) {
+    struct records records;
+    json_auto_t *runs = NULL;
+    if (arguments->values[OPTION_TASK] || arguments->values[OPTION_OUTCOME]) {
+        fail_with("--session shows all runs of a session; leave out --task and --outcome");
+        return EXIT_USAGE;
+    }
+    if (records_command_open(arguments, &records) < 0)
+        return EXIT_USAGE;
+    int r = session_runs(&records, arguments->values[OPTION_SESSION], limit, &runs);
+    records_close(&records);
+    if (r < 0)
+        return r == -EIO ? EXIT_FAILURE : EXIT_USAGE;
+    if (arguments->values[OPTION_JSON])
+        return terminal_put_json(runs);
+    return session_tree_put(runs) < 0 ? EXIT_FAILURE : 0;
+}
+
 int command_runs(const struct arguments *arguments) {
     struct records records;
     const struct records_filter filter = {.task = arguments->values[OPTION_TASK],
@@ -139,6 +159,8 @@ int command_runs(const struct arguments *arguments) {
         fail_with("--limit needs a whole number above 0");
         return EXIT_USAGE;
     }
+    if (arguments->values[OPTION_SESSION])
+        return draw_session(arguments, arguments->values[OPTION_LIMIT] ? filter.limit : RUNS_MAX);
     if (records_command_open(arguments, &records) < 0)
         return EXIT_USAGE;
     json_auto_t *runs = records_list(&records, &filter);
@@ -174,6 +196,73 @@ static void put_line(const char *title, const char *text, const char *after) {
     terminal_print("%s\n", after);
 }
 
+/* "first", or "9b4f10eb [2]" where the number of its run is known. */
+static void put_state(const char *image, json_int_t execution_count) {
+    char part[ID_BYTES + 1];
+    snprintf(part, sizeof part, "%s", image);
+    terminal_put_line(part);
+    if (execution_count > 0)
+        terminal_print(" [%lld]", (long long)execution_count);
+}
+
+static void put_left(const json_t *report) {
+    const char *checkpoint = text_in(report, "checkpoint");
+    switch (session_left(report)) {
+    case SESSION_LEFT_ITS_OWN:
+        terminal_print("its own state%s", checkpoint[0] ? ", named " : "");
+        terminal_put_line(checkpoint);
+        break;
+    case SESSION_LEFT_EARLIER:
+        put_state(text_in(report, "image"), 0);
+        break;
+    case SESSION_LEFT_NONE:
+    case SESSION_LEFT_UNKNOWN:
+        terminal_print("no state: nothing of it was kept");
+        break;
+    }
+}
+
+/* The state that a run began in, and the one that it left. */
+static void print_states(const json_t *run) {
+    const json_t *report = json_object_get(run, "report");
+    const json_t *path = json_object_get(run, "path");
+    const json_t *last = json_array_get(path, json_array_size(path) - 1);
+    const char *parent = text_in(report, "parent");
+    put_line("session", text_in(report, "session_id"), "");
+    if (session_left(report) == SESSION_LEFT_UNKNOWN)
+        return;
+    if (parent[0] && !session_is_line(report)) {
+        terminal_print("%-13s", "began in");
+        put_state(parent, json_integer_value(json_object_get(last, "execution_count")));
+        terminal_print("\n");
+    }
+    terminal_print("%-13s", "left");
+    put_left(report);
+    terminal_print("\n");
+}
+
+/* The states from the first one to that in which the run began, or to which a line like %undo went. */
+static void print_path(const json_t *run) {
+    const json_t *path = json_object_get(run, "path");
+    size_t i;
+    json_t *step;
+    if (json_array_size(path) == 0)
+        return;
+    terminal_print("\npath\n");
+    if (strcmp(text_in(json_array_get(path, 0), "image"), SESSION_FIRST) != 0)
+        terminal_print("  ... what came before it is not in the records\n");
+    json_array_foreach(path, i, step) {
+        const char *image = text_in(step, "image");
+        const json_int_t count = json_integer_value(json_object_get(step, "execution_count"));
+        char number[24];
+        snprintf(number, sizeof number, count > 0 ? "[%lld]" : "", (long long)count);
+        terminal_print("  %-6s", number);
+        put_column(image, ID_BYTES, ID_BYTES + 2);
+        terminal_put_line(text_in(step, "summary"));
+        terminal_print("\n");
+    }
+}
+
 static void print_head(const json_t *run) {
     const json_t *report = json_object_get(run, "report");
     const json_t *metrics = json_object_get(report, "metrics");
@@ -194,6 +283,7 @@ static void print_head(const json_t *run) {
                    number_of(metrics, "cpu_ms"));
     terminal_print("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
     put_line("environment", text_in(report, "environment_sha256"), "");
+    print_states(run);
 }
 
 static void print_files(const char *title, const json_t *files) {
@@ -227,6 +317,7 @@ static int print_whole(const json_t *run) {
     size_t i;
     json_t *row;
     print_head(run);
+    print_path(run);
     print_files("inputs", json_object_get(run, "files"));
     print_files("artifacts", json_object_get(json_object_get(run, "report"), "artifacts"));
     print_request(run);
@@ -238,11 +329,21 @@ static int print_whole(const json_t *run) {
     return 0;
 }
 
+/* Adds "path" to a run, as far as the records have it. */
+static void add_path(struct records *records, json_t *run) {
+    const json_t *report = json_object_get(run, "report");
+    json_auto_t *runs = NULL;
+    if (records_of_session(records, text_in(report, "session_id"), RUNS_MAX, &runs) < 0)
+        return;
+    json_object_set_new(run, "path", session_path(runs, text_in(report, session_is_line(report) ? "image" : "parent")));
+}
+
 int command_show(const struct arguments *arguments) {
     struct records records;
     json_auto_t *run = NULL;
     if (records_command_find(arguments, &records, &run) < 0)
         return EXIT_USAGE;
+    add_path(&records, run);
     records_close(&records);
     return arguments->values[OPTION_JSON] ? terminal_put_json(run) : print_whole(run);
 }

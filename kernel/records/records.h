@@ -115,6 +115,14 @@ struct records_filter {
  * where the database can't be read. */
 json_t *records_list(struct records *records, const struct records_filter *filter);
 
+/*
+ * The runs of a session by its id or the beginning of one, in the order in which they were stored, the newest limit of
+ * them: what records_list() gives of each, and "execution_count", "image", "parent", "committed", "checkpoint" and
+ * "fresh" of its record, null where that has none. ret_runs is the caller's, and empty where there is no such session.
+ * 0; -ENOTUNIQ where several begin like that; -EIO.
+ */
+int records_of_session(struct records *records, const char *prefix, int64_t limit, json_t **ret_runs) MUST_CHECK;
+
 /* A run by its id or the beginning of one: body with "environment". 1 with ret_run, the caller's; 0 where there is
  * none; -ENOTUNIQ where several begin like that; -EBADMSG where what is stored is no record; -EIO. */
 int records_find(struct records *records, const char *prefix, json_t **ret_run) MUST_CHECK;

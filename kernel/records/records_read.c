@@ -46,6 +46,58 @@ json_t *records_list(struct records *records, const struct records_filter *filte
     return NULL;
 }
 
+/* What of a record's body says where the run stands in its session's tree: the key, and where it is. */
+#define TREE_PATHS                                                                                                     \
+    "'$.execution_count', '$.report.image', '$.report.parent', '$.report.committed',"                                  \
+    " '$.report.checkpoint', '$.report.fresh'"
+static const char *const tree_keys[] = {"execution_count", "image", "parent", "committed", "checkpoint", "fresh"};
+
+static json_t *row_of_session(sqlite3_stmt *row) {
+    json_auto_t *values = NULL;
+    json_t *run = row_of_list(row);
+    const char *text = statement_text(row, 7);
+    if (text_parse_capped(text, (size_t)sqlite3_column_bytes(row, 7), TEXT_DEPTH_LIMIT, MAX_VALUES, &values) < 0)
+        values = NULL;
+    for (size_t i = 0; i < sizeof tree_keys / sizeof tree_keys[0]; i++) {
+        json_t *value = json_array_get(values, i);
+        json_object_set_new(run, tree_keys[i], value ? json_incref(value) : json_null());
+    }
+    return run;
+}
+
+/* Whether all rows are of the session that the first one is of. */
+static bool is_one_session(const json_t *runs) {
+    const json_t *first = json_object_get(json_array_get(runs, 0), "session_id");
+    size_t i;
+    json_t *run;
+    json_array_foreach(runs, i, run) {
+        if (!json_equal(first, json_object_get(run, "session_id")))
+            return false;
+    }
+    return true;
+}
+
+int records_of_session(struct records *records, const char *prefix, int64_t limit, json_t **ret_runs) {
+    auto_statement rows =
+        statement_make(records->db,
+                       "SELECT run_id, session_id, task, outcome, started, wall_ms, summary, tree FROM"
+                       " (SELECT n, run_id, session_id, task, outcome, started, wall_ms, summary,"
+                       "  json_extract(CASE WHEN json_valid(body) THEN body ELSE '{}' END, " TREE_PATHS ") AS tree"
+                       "  FROM runs WHERE substr(session_id, 1, length(?1)) = ?1 ORDER BY n DESC LIMIT ?2) ORDER BY n",
+                       "ti", prefix, limit);
+    json_auto_t *runs = json_array();
+    int r = SQLITE_ERROR;
+    while (rows && (r = sqlite3_step(rows)) == SQLITE_ROW)
+        if (json_array_append_new(runs, row_of_session(rows)) < 0)
+            return -EIO;
+    if (r != SQLITE_DONE)
+        return -EIO;
+    if (!is_one_session(runs))
+        return -ENOTUNIQ;
+    *ret_runs = json_incref(runs);
+    return 0;
+}
+
 /* A column as a JSON object, or NULL where it is none. */
 static json_t *parse_column(sqlite3_stmt *row, int column) {
     json_t *json = NULL;

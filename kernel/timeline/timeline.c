@@ -79,11 +79,12 @@ static void forget_oldest(struct timeline *timeline) {
             forget(timeline, i);
 }
 
+/* The newest one. */
 static struct timeline_node *find_id(const struct timeline *timeline, const char *id) {
-    for (size_t i = 0; i < timeline->n; i++)
-        if (strcmp(timeline->node[i]->id, id) == 0)
-            return timeline->node[i];
-    return NULL;
+    size_t i = timeline->n;
+    while (i > 0 && strcmp(timeline->node[i - 1]->id, id) != 0)
+        i--;
+    return i > 0 ? timeline->node[i - 1] : NULL;
 }
 
 /* A new child of a node that may be forgotten ("": the first node); NULL on ENOMEM. */
@@ -148,6 +149,14 @@ int timeline_branch(struct timeline *timeline, const char *parent_id, const stru
         return -ENOMEM;
     tell_cell(node, cell);
     return 0;
+}
+
+int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell *cell, const char *parent_id) {
+    const struct timeline_state nothing = {0};
+    int r = timeline_branch(timeline, parent_id, cell, NULL, &nothing);
+    if (r == 0)
+        timeline->current = timeline->node[timeline->n - 1];
+    return r;
 }
 
 int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,

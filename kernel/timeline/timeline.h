@@ -107,6 +107,11 @@ int timeline_add(struct timeline *timeline, const struct timeline_cell *cell, st
 int timeline_branch(struct timeline *timeline, const char *parent_id, const struct timeline_cell *cell,
                     struct kept_image *image, const struct timeline_state *state) MUST_CHECK;
 
+/* A cell that a record tells of, whose image isn't there: a child of the newest node with the id parent_id, or of none
+ * where there is no such node. It becomes the current one. 0 or -ENOMEM. */
+int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell *cell,
+                          const char *parent_id) MUST_CHECK;
+
 /* The current node's image is replaced by another one, which is stolen (NULL: it can't be kept): what has changed it is
  * no step of its own. But where the node has names, what they mean must not change: then a child of it is added, with
  * run_id as its id and neither execution count nor line, and becomes the current one. There has to be a current node.

@@ -192,6 +192,73 @@ def test_commands_print_nothing_that_a_terminal_obeys_or_that_turns_text_round(d
     assert json.loads(outputs[3])["outputs"][0]["text"] == "a\u202eb\u200bc\x9bd\U000e0041e\n"
 
 
+def branches(start):
+    """The ids of runs of a session that went back and forth, by what they are in it."""
+    kernel = start()
+    run = {
+        "one": ask(kernel, "x = 1"),
+        "two": ask(kernel, "x = 2", checkpoint="base"),
+        "undo": ask(kernel, "%undo"),
+        "beside": ask(kernel, "x"),
+        "crash": ask(kernel, "import os; os._exit(3)"),
+        "on": ask(kernel, "x * 2", **{"from": "base"}),
+        "tried": ask(kernel, "x = 9", commit=False),
+        "fresh": ask(kernel, "7", fresh=True),
+    }
+    kernel.close()
+    session = run["one"].report["session_id"]
+    return session, {name: cell.report["run_id"] for name, cell in run.items()}
+
+
+def test_runs_of_a_session_are_drawn_as_the_tree_of_its_states(database, start):
+    session, run = branches(start)
+    drawn = petri("runs", "--session", session[:13]).stdout.splitlines()
+    assert [(line[:8].rstrip(), line[8], line.split("  ")[-1]) for line in drawn[2:]] == [
+        ("├─ [4]", " ", "7"),
+        ("[1]", " ", "x = 1"),
+        ("├─ [2]", " ", "x"),
+        ("│  [3]", " ", "import os; os._exit(3)"),
+        ("[2]", " ", "x = 2"),
+        ("[3]", "*", "x * 2"),
+        ("[4]", " ", "x = 9"),
+    ]
+    listed = json.loads(petri("runs", "--session", session, "--json").stdout)
+    assert [row["run_id"] for row in listed] == list(run.values())
+    assert [row["parent"] for row in listed[3:6]] == [run["one"], run["beside"], run["two"]]
+    assert listed[2]["image"] == run["one"] and listed[4]["image"] is None
+    refused = petri("runs", "--session", session, "--task", "T")
+    assert refused.returncode == 2 and "leave out --task and --outcome" in refused.stderr
+    assert "there is no session no-such" in petri("runs", "--session", "no-such").stderr
+
+
+def test_show_says_in_which_state_a_run_began_what_it_left_and_the_path_to_it(database, start):
+    _, run = branches(start)
+    shown = petri("show", run["on"]).stdout
+    assert f"\nbegan in     {run['two'][:8]} [2]\nleft         its own state\n" in shown
+    assert f"\npath\n        first     \n  [1]   {run['one'][:8]}  x = 1\n  [2]   {run['two'][:8]}  x = 2\n\ncode" in shown
+    assert "\nbegan in     first\nleft         its own state\n" in petri("show", run["one"]).stdout
+    assert "\nleft         its own state, named base\n" in petri("show", run["two"]).stdout
+    for name in ("crash", "tried", "fresh"):
+        assert "\nleft         no state: nothing of it was kept\n" in petri("show", run[name]).stdout, name
+    undo = petri("show", run["undo"]).stdout
+    assert f"\nleft         {run['one'][:8]}\n" in undo and "began in" not in undo
+    path = json.loads(petri("show", run["on"], "--json").stdout)["path"]
+    assert [step["image"] for step in path] == ["first", run["one"], run["two"]]
+    with sqlite3.connect(database) as connection:
+        connection.execute("DELETE FROM runs WHERE run_id = ?", (run["one"],))
+    shown = petri("show", run["on"]).stdout
+    assert f"\npath\n  ... what came before it is not in the records\n  [2]   {run['two'][:8]}  x = 2\n" in shown
+
+
+def test_show_and_runs_of_parents_that_go_round_in_a_circle_end(database, start):
+    session, run = branches(start)
+    record = body(database, run["one"])["report"]
+    forge(database, run["one"], report={**record, "parent": run["two"]})
+    path = json.loads(petri("show", run["on"], "--json").stdout)["path"]
+    assert {step["image"] for step in path} == {run["one"], run["two"]}
+    assert petri("runs", "--session", session).returncode == 0
+
+
 def replay(run_id):
     """The exit status, and what differs by what it is."""
     done = petri("replay", run_id, "--json", "--python", sys.executable)

@@ -145,6 +145,51 @@ static void test_records_with_an_id_already_in_use_store_nothing(void **state) {
     assert_int_equal(store(a_record("two"), json_object()), 0); /* and nothing is left open */
 }
 
+/* One run of a session with its place in the tree; parent is NULL where the record has none of it. */
+static void store_step(const char *run_id, const char *session_id, const char *parent) {
+    struct record record = a_record(run_id);
+    record.session_id = session_id;
+    json_t *report =
+        parent ? json_pack("{s:s, s:s, s:b}", "image", run_id, "parent", parent, "committed", true) : json_pack("{}");
+    assert_int_equal(store(record, json_pack("{s:o, s:i}", "report", report, "execution_count", 7)), 0);
+}
+
+static void test_records_of_a_session_come_in_their_order_with_their_places_in_the_tree(void **state) {
+    json_t *runs = NULL;
+    (void)state;
+    store_step("a", "one-1", "first");
+    store_step("b", "other", "first");
+    store_step("c", "one-1", "a");
+    store_step("d", "one-1", NULL);
+    assert_int_equal(records_of_session(&records, "one", 100, &runs), 0);
+    assert_int_equal(json_array_size(runs), 3);
+    json_t *second = json_array_get(runs, 1), *third = json_array_get(runs, 2);
+    assert_string_equal(json_string_value(json_object_get(second, "run_id")), "c");
+    assert_string_equal(json_string_value(json_object_get(second, "image")), "c");
+    assert_string_equal(json_string_value(json_object_get(second, "parent")), "a");
+    assert_true(json_is_true(json_object_get(second, "committed")));
+    assert_int_equal(json_integer_value(json_object_get(second, "execution_count")), 7);
+    assert_true(json_is_null(json_object_get(third, "parent")));
+    json_decref(runs);
+    assert_int_equal(records_of_session(&records, "one-1", 1, &runs), 0);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(runs, 0), "run_id")), "d");
+    json_decref(runs);
+    assert_int_equal(records_of_session(&records, "no such", 100, &runs), 0);
+    assert_int_equal(json_array_size(runs), 0);
+    json_decref(runs);
+    assert_int_equal(records_of_session(&records, "o", 100, &runs), -ENOTUNIQ);
+}
+
+static void test_records_of_a_session_with_a_body_that_is_no_json_are_still_read(void **state) {
+    json_t *runs = NULL;
+    (void)state;
+    store_step("a", "s", "first");
+    assert_int_equal(sqlite3_exec(records.db, "UPDATE runs SET body = '{\"report\": '", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(records_of_session(&records, "s", 100, &runs), 0);
+    assert_true(json_is_null(json_object_get(json_array_get(runs, 0), "image")));
+    json_decref(runs);
+}
+
 static void test_records_lists_are_filtered(void **state) {
     static const struct {
         const char *id, *task, *outcome, *session;
@@ -362,6 +407,8 @@ int main(void) {
         TEST(test_records_runs_are_found_again_by_the_beginning_of_their_id),
         TEST(test_records_nested_as_deeply_as_messages_can_be_read),
         TEST(test_records_with_an_id_already_in_use_store_nothing),
+        TEST(test_records_of_a_session_come_in_their_order_with_their_places_in_the_tree),
+        TEST(test_records_of_a_session_with_a_body_that_is_no_json_are_still_read),
         TEST(test_records_lists_are_filtered),
         TEST(test_records_inputs_are_stored_once_by_content),
         TEST(test_records_tasks_are_counted_across_kernels),

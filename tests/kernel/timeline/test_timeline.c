@@ -123,6 +123,22 @@ static void test_add_without_an_image_is_a_node_that_is_gone(void **state) {
     assert_ptr_equal(timeline_find(timeline, "lost"), timeline->current);
 }
 
+static void test_add_recorded_of_a_known_and_an_unknown_parent_makes_a_child_and_a_root(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current;
+    const struct timeline_cell one = {.run_id = "one", .execution_count = 1, .started = ""};
+    const struct timeline_cell two = {.run_id = "two", .execution_count = 2, .started = ""};
+    const struct timeline_cell three = {.run_id = "three", .execution_count = 3, .started = ""};
+    assert_int_equal(timeline_add_recorded(timeline, &one, "first"), 0);
+    assert_int_equal(timeline_add_recorded(timeline, &two, "first"), 0);
+    assert_ptr_equal(timeline->current->parent, first);
+    assert_null(timeline->current->image);
+    assert_int_equal(timeline_add_recorded(timeline, &three, "forgotten"), 0);
+    assert_null(timeline->current->parent);
+    assert_string_equal(timeline->current->parent_id, "forgotten");
+    assert_int_equal(timeline->n_images, 1);
+}
+
 static void test_states_hold_their_own_comms(void **state) {
     struct timeline *timeline = *state;
     json_t *comms = json_object();
@@ -439,6 +455,7 @@ int main(void) {
         WITH_TIMELINE(test_branch_is_a_child_of_its_parent_and_not_the_current_one),
         WITH_TIMELINE(test_add_makes_a_child_with_what_is_known),
         WITH_TIMELINE(test_add_without_an_image_is_a_node_that_is_gone),
+        WITH_TIMELINE(test_add_recorded_of_a_known_and_an_unknown_parent_makes_a_child_and_a_root),
         WITH_TIMELINE(test_states_hold_their_own_comms),
         WITH_TIMELINE(test_before_counts_steps_as_far_as_there_are_any),
         WITH_TIMELINE(test_before_counts_a_node_that_is_gone),
