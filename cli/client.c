@@ -43,6 +43,7 @@ struct client {
     int signal_fd; /* for SIGINT and SIGTERM, which are blocked */
     sigset_t before;
     int interrupts;
+    bool counts;           /* whether cells take a number */
     bool interrupt_wanted; /* an interrupt waits until the cell is busy */
 };
 
@@ -383,12 +384,16 @@ static int await_end(struct client *client, struct cell_outputs *outputs, struct
     }
 }
 
+void client_count(struct client *client, bool counts) {
+    client->counts = counts;
+}
+
 /* Sends the request; its id goes to ret_id. */
 static int ask(struct client *client, const json_t *code, const json_t *petri, char ret_id[37]) {
     struct message_out out;
     json_auto_t *metadata = petri ? json_pack("{s:O}", "petri", petri) : NULL;
     json_auto_t *content =
-        json_pack("{s:O, s:b, s:b, s:b}", "code", code, "silent", 0, "store_history", 0, "allow_stdin", 0);
+        json_pack("{s:O, s:b, s:b, s:b}", "code", code, "silent", 0, "store_history", client->counts, "allow_stdin", 0);
     struct message_parts parts = {.msg_type = "execute_request",
                                   .session = client->channels.session_id,
                                   .username = client->channels.username,

@@ -14,6 +14,7 @@
 #include "base/error.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* Options of `petri kernel`; NULL for its defaults. Borrowed for client_start(). */
 struct client_options {
@@ -43,6 +44,9 @@ int client_start(const struct client_options *options, struct client **ret, stru
  */
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
                struct error *ret_error) MUST_CHECK;
+
+/* Whether the cells that follow take a number, and go into the history, as a notebook's do. They don't at first. */
+void client_count(struct client *client, bool counts);
 
 /* Ends the kernel and frees the client. NULL is allowed. */
 void client_stop(struct client *client);

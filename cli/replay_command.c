@@ -1,134 +1,31 @@
 /*
  * replay_command.c - `petri replay RUN`: runs it again from image 0, and shows the differences.
  *
- * A run is only replayed if nothing was redacted in its code, request and files.
- * It has the limits that were in force, no task, and no cache. The objects of
- * runs before it are missing; petri says so.
+ * The objects of runs before it are missing; petri says so. replay_session.c runs
+ * a whole session again.
  */
 
-#include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/records_command.h"
-#include "cli/replay.h"
-#include "cli/replay_place.h"
+#include "cli/replay_run.h"
 #include "kernel/base/terminal.h"
-#include "kernel/policy/config.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
-#include <string.h>
-
-enum { VALUE_BYTES = 200 }; /* shown of a value that differs */
 
 static int refuse_replay(const char *why) {
     terminal_complain("this run can't be replayed: %s", why);
     return -EINVAL;
 }
 
-/* The profile's name; NULL where the record has none. That the configuration has it client_start() checks. */
-static const char *profile_of(const json_t *run) {
-    const char *name = json_string_value(json_object_get(json_object_get(run, "report"), "profile"));
-    return name && profile_is_name(name) ? name : NULL;
-}
-
-/* Refuses a run whose code, request or files were redacted. 0 or -EINVAL. */
-static int check_whole(const json_t *run) {
-    const json_t *redacted = json_object_get(run, "redacted");
-    size_t i;
-    json_t *file;
-    if (json_object_get(run, "message"))
-        return refuse_replay("it was a message, to a widget say, and has no code that could be run again");
-    if (json_integer_value(json_object_get(redacted, "code")) > 0)
-        return refuse_replay("its code had secrets in it, which were not stored");
-    if (json_integer_value(json_object_get(redacted, "request")) > 0)
-        return refuse_replay("its standard input or variables had secrets in them, which were not stored");
-    if (!json_is_object(json_object_get(run, "request")) || profile_of(run) == NULL)
-        return refuse_replay("its record is not as petri writes them");
-    json_array_foreach(json_object_get(run, "files"), i, file) {
-        if (!json_is_true(json_object_get(file, "kept")))
-            return refuse_replay("a file that it was given was too large to be kept, or had secrets in it");
-    }
-    return 0;
-}
-
-/* One row of metadata.petri.files; NULL where the content is not stored. */
-static json_t *file_row(struct records *records, const json_t *file) {
-    auto_free void *data = NULL;
-    size_t bytes = 0;
-    const char *sha256 = json_string_value(json_object_get(file, "sha256"));
-    if (!sha256 || records_find_input(records, sha256, &data, &bytes) <= 0)
-        return NULL;
-    size_t size = sodium_base64_encoded_len(bytes, sodium_base64_VARIANT_ORIGINAL);
-    auto_free char *base64 = malloc(size);
-    if (!base64)
-        return NULL;
-    sodium_bin2base64(base64, size, data, bytes, sodium_base64_VARIANT_ORIGINAL);
-    return json_pack("{s:O, s:s}", "path", json_object_get(file, "path"), "data", base64);
-}
-
-static json_t *read_files(struct records *records, const json_t *run) {
-    json_t *files = json_array();
-    size_t i;
-    json_t *file;
-    json_array_foreach(json_object_get(run, "files"), i, file) {
-        if (json_array_append_new(files, file_row(records, file)) < 0) {
-            json_decref(files);
-            return NULL;
-        }
-    }
-    return files;
-}
-
-/* The limits that were in force, as a request asks for them, without those that only hold for a session. */
-static json_t *limits_to_ask(const json_t *run) {
-    const json_t *recorded = json_object_get(json_object_get(run, "report"), "limits");
-    json_t *limits = json_object();
-    for (int i = 0; i < LIMIT_N; i++) {
-        char key[48];
-        const struct limit_row *row = &limit_rows[i];
-        json_t *value = json_object_get(recorded, limits_key((enum limit)i, key, sizeof key));
-        if (value && !row->of_session && !row->tightens)
-            json_object_set(limits, row->name, value);
-    }
-    return limits;
-}
-
-/*
- * The request to send: a fresh run, without a task and without the cache,
- * which would return the recorded result. NULL where a file is not stored any
- * more.
- */
-static json_t *make_request(struct records *records, const json_t *run) {
-    json_t *files = read_files(records, run);
-    json_t *request = json_copy(json_object_get(run, "request"));
-    if (!files || !request) {
-        json_decref(files);
-        json_decref(request);
-        return NULL;
-    }
-    json_object_del(request, "task");
-    json_object_set_new(request, "fresh", json_true());
-    json_object_set_new(request, "cache", json_false());
-    json_object_set_new(request, "limits", limits_to_ask(run));
-    if (json_array_size(files) > 0)
-        json_object_set(request, "files", files);
-    json_decref(files);
-    return request;
-}
-
 /* Runs it. 0, or -errno after a sentence on standard error. */
 static int run_again(const struct arguments *arguments, const json_t *run, const json_t *request, json_t **ret_report) {
-    const struct replay_named named = {.folder = arguments->values[OPTION_FOLDER],
-                                       .python = arguments->values[OPTION_PYTHON]};
-    struct client_options options = {
-        .profile = profile_of(run), .config = arguments->values[OPTION_CONFIG], .artifacts = ""};
     struct client *client = NULL;
     struct error error;
-    if (replay_enter(&named, run, &options.python, &error) < 0)
+    int r = replay_start(arguments, run, &client, &error);
+    if (r == -ENOTDIR)
         return refuse_replay(error.text);
-    int r = client_start(&options, &client, &error);
     if (r == 0)
         r = client_run(client, json_object_get(run, "code"), request, ret_report, &error);
     client_stop(client);
@@ -137,63 +34,14 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
     return r;
 }
 
-/* What the record was probably redacted with: the configuration's. */
-static void redaction_of(const struct arguments *arguments, struct patterns **ret_patterns,
-                         struct variables *variables) {
-    struct config config;
-    *ret_patterns = NULL;
-    if (config_load(arguments->values[OPTION_CONFIG], NULL, &config, NULL) < 0)
-        return;
-    json_auto_t *values = config_variables(&config);
-    if (patterns_create(config.redact, ret_patterns) < 0 || !variables_add_all(variables, values))
-        terminal_complain("There is no memory to redact with: what was redacted shows as a difference.");
-    config_fini(&config);
-}
-
-static json_t *compare_runs(const struct arguments *arguments, struct records *records, const json_t *run,
-                            const json_t *report) {
-    struct replay_side before, after;
-    json_auto_t *again = NULL;
-    const char *run_id = json_string_value(json_object_get(report, "run_id"));
-    struct patterns *patterns;
-    struct variables variables = {0};
-    redaction_of(arguments, &patterns, &variables);
-    replay_of_record(run, &before);
-    replay_of_report(report, &(struct redaction){patterns, &variables}, &after);
-    if (run_id && records_find(records, run_id, &again) > 0)
-        after.environment = json_incref(json_object_get(again, "environment"));
-    json_t *differences = replay_compare(&before, &after);
-    replay_side_fini(&before);
-    replay_side_fini(&after);
-    patterns_destroy(patterns);
-    variables_fini(&variables);
-    return differences;
-}
-
-static void put_value(const char *title, const json_t *value) {
-    auto_free char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    terminal_print("    %s ", title);
-    terminal_put(text ? text : "?", VALUE_BYTES);
-    terminal_print("\n");
-}
-
 static void put_differences(const json_t *run, const json_t *differences) {
-    size_t i;
-    json_t *row;
     json_int_t follows = json_integer_value(json_object_get(run, "follows"));
     if (follows > 0)
         terminal_print("The run came %lld runs after its session's start; the replay had none of them before it.\n",
                        (long long)follows);
     if (json_array_size(differences) == 0)
         terminal_print("Nothing differs.\n");
-    json_array_foreach(differences, i, row) {
-        const char *name = json_string_value(json_object_get(row, "name"));
-        terminal_print("%s%s", json_string_value(json_object_get(row, "what")), name ? " " : "");
-        terminal_put(name ? name : "", VALUE_BYTES);
-        terminal_print(" differs\n");
-        put_value("before", json_object_get(row, "before"));
-        put_value("after ", json_object_get(row, "after"));
-    }
+    replay_put_differences(differences);
 }
 
 static int show_differences(const struct arguments *arguments, const json_t *run, const json_t *report,
@@ -214,22 +62,32 @@ static int show_differences(const struct arguments *arguments, const json_t *run
 
 static int replay(const struct arguments *arguments, struct records *records, const json_t *run) {
     json_auto_t *report = NULL;
-    if (check_whole(run) < 0)
-        return EXIT_USAGE;
-    json_auto_t *request = make_request(records, run);
+    const char *why = replay_refusal(run);
+    json_auto_t *request = why ? NULL : replay_request(records, run);
     if (!request) {
-        refuse_replay("its files are no longer in the records");
+        refuse_replay(why ? why : "its files are no longer in the records");
         return EXIT_USAGE;
     }
+    json_object_set_new(request, "fresh", json_true()); /* which has no place in a session */
+    json_object_del(request, "from");
+    json_object_del(request, "commit");
+    json_object_del(request, "checkpoint");
     if (run_again(arguments, run, request, &report) < 0)
         return EXIT_USAGE;
-    json_auto_t *differences = compare_runs(arguments, records, run, report);
+    json_auto_t *differences = replay_differences(arguments, records, run, report);
     return show_differences(arguments, run, report, differences);
 }
 
 int command_replay(const struct arguments *arguments) {
     struct records records;
     json_auto_t *run = NULL;
+    const bool has_session = arguments->values[OPTION_SESSION] != NULL;
+    if ((arguments->n_operands == 1) == has_session) {
+        terminal_complain("petri replay needs RUN or --session ID; see petri replay --help");
+        return EXIT_USAGE;
+    }
+    if (has_session)
+        return replay_session(arguments);
     if (records_command_find(arguments, &records, &run) < 0)
         return EXIT_USAGE;
     int status = replay(arguments, &records, run);

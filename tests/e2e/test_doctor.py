@@ -44,9 +44,9 @@ OPTIONS = {
     "uninstall": {"--user", "--sys-prefix", "--prefix", "--python", "--profile"},
     "config": {"--config"},
     "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts", "--text"},
-    "runs": {"--json", "--limit", "--task", "--outcome", "--config"},
+    "runs": {"--json", "--limit", "--task", "--outcome", "--session", "--config"},
     "show": {"--json", "--config"},
-    "replay": {"--json", "--config", "--python", "--folder"},
+    "replay": {"--json", "--session", "--config", "--python", "--folder"},
     "ps": {"--json"},
     "doctor": {"--json", "--python", "--seccomp"},
 }

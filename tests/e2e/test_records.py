@@ -259,6 +259,22 @@ def test_show_and_runs_of_parents_that_go_round_in_a_circle_end(database, start)
     assert petri("runs", "--session", session).returncode == 0
 
 
+def test_runs_and_replay_of_a_session_that_petri_did_not_record_end_in_a_sentence(database, shared_records):
+    run_id = shared_records(database)
+    report = body(database, run_id)["report"]
+    session = report["session_id"]
+    for changes in ({"image": 7}, {"image": "\x1b[2J", "committed": False}, {"parent": ["first"]}, {"checkpoint": {}}):
+        forge(database, run_id, report={**report, **changes})
+        drawn = petri("runs", "--session", session)
+        assert drawn.returncode == 0 and drawn.stdout.startswith("cell") and "\x1b" not in drawn.stdout, changes
+        done = petri("replay", "--session", session, "--python", sys.executable)
+        assert done.returncode in (0, 1) and "The tree of states is" in done.stdout, done
+    forge(database, run_id, report={"session_id": session, "profile": "\x1b[2J"})
+    done = petri("replay", "--session", session)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"petri: the session can't be replayed: of run {run_id}, its record is not as petri writes them\n"
+
+
 def replay(run_id):
     """The exit status, and what differs by what it is."""
     done = petri("replay", run_id, "--json", "--python", sys.executable)
@@ -288,6 +304,92 @@ def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, st
     assert set(replay(number)) == {"stdout"}
     missing = replay(state)
     assert missing["outcome"]["after"] == "error" and missing["result"]["before"] == "5"
+
+
+def replay_session(session):
+    """The answer of a replay of a session."""
+    done = petri("replay", "--session", session, "--json", "--python", sys.executable)
+    assert done.returncode in (0, 1), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["same"] == (done.returncode == 0)
+    return answer
+
+
+def tree(session):
+    """The parents of a session's runs and what they left, by their order and with runs as their place in it."""
+    listed = [row for row in json.loads(petri("runs", "--session", session, "--json").stdout) if row["summary"][0] != "%"]
+    place = {row["run_id"]: number for number, row in enumerate(listed)} | {"first": "first", None: None}
+    return [(row["summary"], row["execution_count"], place[row["parent"]], place[row["image"]]) for row in listed]
+
+
+def test_replay_of_a_session_has_the_recorded_tree(database, start):
+    session, run = branches(start)
+    answer = replay_session(session)
+    assert answer["same"] and answer["same_tree"], answer
+    lines = {run["undo"]}
+    assert [row["run_id"] for row in answer["runs"]] == [run_id for run_id in run.values() if run_id not in lines]
+    again = json.loads(petri("show", answer["runs"][0]["replay_run_id"], "--json").stdout)["report"]["session_id"]
+    assert again != session and tree(again) == tree(session)
+    text = petri("replay", "--session", session, "--python", sys.executable).stdout.splitlines()
+    assert text[-2:] == ["Of 7 runs 0 differ.", "The tree of states is the recorded one."]
+    assert text[0] == f"[1]   {run['one'][:8]}  the same  x = 1"
+
+
+def test_replay_of_a_session_that_a_program_moved_has_the_recorded_tree(database, start):
+    """Requests on the control channel leave no record; names do, where a line gave them."""
+    kernel = start()
+    ask(kernel, "x = 1")
+    ask(kernel, "%checkpoint one")
+    session = ask(kernel, "x += 1").report["session_id"]
+    assert kernel.control("petri_restore_request", {"to": "one"})["status"] == "ok"
+    ask(kernel, "print(x)")
+    kernel.close()
+    answer = replay_session(session)
+    assert answer["same"] and answer["same_tree"], answer
+    again = json.loads(petri("show", answer["runs"][0]["replay_run_id"], "--json").stdout)["report"]["session_id"]
+    assert [row["summary"] for row in json.loads(petri("runs", "--session", again, "--json").stdout)] == [
+        "x = 1",
+        "%checkpoint one",
+        "x += 1",
+        "print(x)",
+    ]
+
+
+def test_replay_of_a_session_says_which_run_left_another_state(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    ask(kernel, "import os")
+    ended = ask(kernel, "'crash.txt' in os.listdir() and os._exit(3)").report
+    ask(kernel, "6 * 7")
+    kernel.close()
+    (folder / "crash.txt").write_text("")
+    answer = replay_session(ended["session_id"])
+    assert not answer["same"] and not answer["same_tree"]
+    differs = {row["run_id"]: [found["what"] for found in row["differences"]] for row in answer["runs"]}
+    assert "state" in differs[ended["run_id"]] and "outcome" in differs[ended["run_id"]]
+    text = petri("replay", "--session", ended["session_id"], "--python", sys.executable).stdout
+    assert text.endswith("The tree of states is another one.\n")
+
+
+def test_replay_of_a_session_with_a_secret_runs_nothing(database, start):
+    kernel = start()
+    session = ask(kernel, "x = 1").report["session_id"]
+    ask(kernel, f"x = '{TOKEN}'")
+    kernel.close()
+    refused = petri("replay", "--session", session)
+    assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
+    assert len(json.loads(petri("runs", "--json").stdout)) == 2
+    for arguments in ([], ["a-run", "--session", session]):
+        refused = petri("replay", *arguments)
+        assert refused.returncode == 2 and "needs RUN or --session ID" in refused.stderr
+
+
+def test_replay_of_a_run_that_began_in_another_state_and_named_its_own_is_fresh(database, start):
+    kernel = start()
+    run_id = ask(kernel, "6 * 7", **{"from": "first", "checkpoint": "answer"}).report["run_id"]
+    kernel.close()
+    assert replay(run_id) == {}
 
 
 def test_replay_of_a_cached_run_runs_it_again(database, configure, start, tmp_path):
