@@ -159,7 +159,8 @@ def text_of(cell):
 @pytest.mark.thorough
 def test_tour_runs_to_its_end(play):
     cells = play("tour")["cells"]
-    assert [cell["count"] for cell in cells] == list(range(1, len(cells) + 1))
+    # %undo is the ninth cell, and takes no number: the eighth one's is free again.
+    assert [cell["count"] for cell in cells] == [*range(1, 10), *range(8, len(cells) - 1)]
     assert [errors(cell)[0]["ename"] for cell in cells if errors(cell)] == ["CellTimeout", "CellCrashed"]
     assert "best customer" in text_of(cells[-1])
 

@@ -47,6 +47,12 @@ def test_tour_prints_the_expected_results(tour):
     assert "image/png" in tour["chart"][0]["data"]
 
 
+def test_tour_goes_back_before_its_slip(tour):
+    assert text(tour["slip"]) == "0 orders are left\n"
+    assert text(tour["undo"]).startswith("Back before [8]: 1 cell"), tour["undo"]
+    assert text(tour["undone"]) == "400 orders are there again, and 60 people in the list\n"
+
+
 def test_tour_keeps_its_threads_and_state(tour):
     assert "[1229, 9592, 78498]" in text(tour["pool-again"])
     assert error(tour["loop"]) == "CellTimeout"
