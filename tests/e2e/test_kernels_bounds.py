@@ -1,5 +1,6 @@
 """The bounds of all kernels of a user together: the key "kernels" of the configuration."""
 
+import functools
 import glob
 import json
 import os
@@ -10,7 +11,7 @@ import pytest
 
 from kernels import PETRI, STUCK_S
 from processes import open_family, wait_for_end
-from roster import NOBODY, listed, nobodys_place, wait_for
+from roster import NOBODY, listed, nobodys_place, own_list, wait_for
 from surroundings import SYSTEM_PYTHON
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: bounds are those of all of a user's kernels
@@ -126,14 +127,29 @@ def test_of_five_that_start_at_once_as_many_run_cells_as_may(runs):
     wait_for(lambda: len(running()) == 2)
 
 
-def test_kernel_beyond_the_number_is_in_the_list_and_answers_each_request(configure, start):
+@pytest.fixture
+def alone(start, kernel_dirs, tmp_path):
+    """Starts kernels that are the only ones of the user for each other, and the beginning of a command among them."""
+    with own_list(tmp_path) as before:
+        spec = json.loads((kernel_dirs["venv"] / "petri" / "kernel.json").read_text())
+        own = tmp_path / "kernels"
+        (own / "petri").mkdir(parents=True)
+        (own / "petri" / "kernel.json").write_text(json.dumps({**spec, "argv": [*before, *spec["argv"]]}))
+        yield functools.partial(start, kernel_dir=own), before
+
+
+def test_kernel_beyond_the_number_is_in_the_list_and_answers_each_request(configure, alone):
+    start, before = alone
     configure(kernels={"number": 1})
-    start()
+    first = start()
+    assert first.value("6 * 7") == "42"
     beyond = start(wait=False)
     for _ in range(2):
         refused = beyond.run("1 + 1")
         assert refused.ename == "SandboxError" and "allows no more than 1 at once" in refused.reply["evalue"]
-    assert listed()[beyond.pid]["state"] == "unavailable"
+    mine = {pid: row["state"] for pid, row in listed(*before).items() if row["uid"] == os.geteuid()}
+    assert set(mine) == {first.pid, beyond.pid} and mine[beyond.pid] == "unavailable"
+    assert not set(mine) & set(listed())
 
 
 def test_memory_of_all_is_bounded_and_the_cell_is_told_that_it_was_all(grouped):
