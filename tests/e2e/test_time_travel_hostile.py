@@ -11,7 +11,7 @@ from travels import restore
 pytestmark = pytest.mark.xdist_group("time-travel-hostile")  # one process: the kernel is there once
 
 BEGIN = """
-import builtins, ctypes, fcntl, mmap, os, pathlib, shutil, signal, socket, struct, subprocess, sys, tempfile, threading, time
+import builtins, ctypes, errno, fcntl, mmap, os, pathlib, shutil, signal, socket, struct, subprocess, sys, tempfile, threading, time
 os.mkdir('rows'); os.chdir('rows')
 base = pathlib.Path.cwd()
 def fill(name, step=1 << 20):
@@ -93,18 +93,21 @@ HOSTILE = {
             while True: open(f'd/{n}', 'w').close(); n += 1
         except OSError: pass
         """, "len(os.listdir('d')) == n, n > 3000", "(True, True)"),
-    "a file that has no times of reading": ("""
-        f = open('kept.txt', 'r+b')
+    # FS_IOC_SETFLAGS with FS_NOATIME_FL, which the filter answers as if the file had no such request: it has the times.
+    "a file that would have no times of reading": ("""
+        f = open('kept.txt', 'r+b'); answer = None
         try: fcntl.ioctl(f, 0x40086602, struct.pack('l', 0x80))
-        except OSError: pass
+        except OSError as error: answer = error.errno
         m = mmap.mmap(f.fileno(), 4); m[:]; m[0] = 75; m.close(); f.close()
-        """, "open('kept.txt').read()", "'Kept'"),
+        """, "open('kept.txt').read(), errno.errorcode[answer]", "('Kept', 'ENOTTY')"),
+    # mseal, which the filter knows where libseccomp does: else there is no such call, and nothing is sealed.
     "mappings that are sealed": ("""
-        libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p
+        libc = ctypes.CDLL(None, use_errno=True); libc.mmap.restype = ctypes.c_void_p
         at = libc.mmap(None, ctypes.c_size_t(1 << 20), 3, 0x22, -1, ctypes.c_long(0))
-        sealed = libc.syscall(462, ctypes.c_void_p(at), ctypes.c_size_t(1 << 20), 0)
+        answer = 0 if libc.syscall(462, ctypes.c_void_p(at), ctypes.c_size_t(1 << 20), 0) == 0 else ctypes.get_errno()
+        is_sealed = libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(4096), 3) == -1
         ctypes.memset(at, 65, 4)
-        """, "ctypes.string_at(at, 4)", "b'AAAA'"),
+        """, "ctypes.string_at(at, 4), (answer, is_sealed) in ((0, True), (errno.ENOSYS, False))", "(b'AAAA', True)"),
     "many mappings": ("""
         many = [mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=1 + n % 2 * 2) for n in range(20000)]
         """, "len(many)", "20000"),
