@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import uuid
 
 from jupyter_client import launcher
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
@@ -124,10 +125,12 @@ class Peer:
 
     def __init__(self, name, folder, arguments=(), connect_at_once=False):
         self.name = name
-        self.manager = KernelManager(kernel_name=name, **ports.settings())
         # What kernels keep is not to be found among the data of who measures them.
         self.data = tempfile.TemporaryDirectory()
-        environment = {**os.environ, "XDG_DATA_HOME": self.data.name}
+        # With the name that Jupyter's server gives such a file, by which Kishu knows a kernel.
+        connection = f"{self.data.name}/kernel-{uuid.uuid4()}.json"
+        self.manager = KernelManager(kernel_name=name, connection_file=connection, **ports.settings())
+        environment = {**os.environ, "XDG_DATA_HOME": self.data.name, "KISHU_PATH_ROOT": self.data.name}
         with SpawnClock() as clock:
             self.manager.start_kernel(
                 cwd=folder,
@@ -159,7 +162,7 @@ class Peer:
             self.replies[message["parent_header"].get("msg_id")] = message["content"]
         reply = self.replies.pop(request)
         if reply["status"] != "ok":
-            raise RuntimeError(f"{PEERS[self.name]} replied {reply}")
+            raise RuntimeError(f"{PEERS.get(self.name, self.name)} replied {reply}")
         return reply
 
     def kernel_info(self):
@@ -177,9 +180,21 @@ class Peer:
             return
         raise TimeoutError("nothing on iopub")
 
-    def send(self, code):
-        """Sends code; returns the request's id."""
-        return self.client.execute(code, allow_stdin=False, store_history=False)
+    def send(self, code, petri=None):
+        """Sends code, with metadata.petri where that is given; returns the request's id."""
+        content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False, "stop_on_error": True}
+        content |= {"user_expressions": {}}
+        message = self.client.session.msg("execute_request", content, metadata={"petri": petri} if petri else {})
+        self.client.shell_channel.send(message)
+        return message["header"]["msg_id"]
+
+    def restart(self):
+        """Ends the kernel at once, and starts it anew with a client that waits for its port."""
+        self.client.stop_channels()
+        self.manager.restart_kernel(now=True)
+        self.client = self.manager.blocking_client()
+        wait_until_listening(self.client.ip, self.client.shell_port)
+        self.client.start_channels(hb=False)
 
     def reply(self, code):
         """Runs code as far as its reply."""

@@ -13,7 +13,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 # Of fewer values a 95th percentile says nothing.
 MANY = 20
 # The distributions whose versions belong to a result.
-BESIDE = ("ipykernel", "xeus-python")
+BESIDE = ("ipykernel", "xeus-python", "dill")
 
 
 def versions():

@@ -16,6 +16,7 @@ import time
 import crowd
 import goals
 import services
+import travel
 from measures import LARGE_SECTIONS, MEASURES, SECTIONS
 from peers import PEERS, available
 from report import MANY, RESULTS, machine, machine_text, markdown, number_text, percentile, ratio_text, write
@@ -122,6 +123,7 @@ def arguments():
     parser.add_argument("--rounds", type=at_least(1), default=5, help="how often each measure is taken (5)")
     parser.add_argument("--count", type=at_least(10), default=100, help="cells a measure and round, 10 at least (100)")
     parser.add_argument("--crowds", type=at_least(0), default=1, help="how often many kernels are measured at once (1)")
+    parser.add_argument("--travels", type=at_least(0), default=1, help="how often time travel is measured (1)")
     parser.add_argument("--large", action="store_true", help="also a session of 4 GB, once")
     output = {"type": pathlib.Path, "default": RESULTS / "latest"}
     parser.add_argument("--output", **output, help="files to write, without suffix")
@@ -137,11 +139,12 @@ def main():
     medians = values.summary(statistics.median)
     percentiles = values.summary(lambda found: percentile(found, 95), MANY)
     costs = services.measure_all(options.rounds, options.count)
+    travels = travel.measure_all(options.travels, options.count)
     where = machine()
     head = f"{machine_text(where)}; rounds: {options.rounds}, cells: {options.count}, crowds: {options.crowds}."
-    text = "\n\n".join([head, table(medians, percentiles), goals.table(medians), services.table(costs)])
+    text = "\n\n".join([head, table(medians, percentiles), goals.table(medians), services.table(costs), *([travel.table(travels)] if travels else [])])
     result = {"machine": where, "rounds": options.rounds, "count": options.count, "crowds": options.crowds}
-    result |= {"medians": medians, "percentiles_95": percentiles, "values": values.lists, "services": costs}
+    result |= {"medians": medians, "percentiles_95": percentiles, "values": values.lists, "services": costs, "travel": travels}
     write(options.output, text, result)
 
 

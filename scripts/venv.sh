@@ -6,6 +6,7 @@
 #                      the group is already there. Groups of "optional-" may fail.
 #   venv.sh site       makes build/site
 #   venv.sh course     makes build/course, what examples/course needs, apart from all others
+#   venv.sh optional-kishu  makes build/kishu, what bench/travel.py measures beside, the same
 #   venv.sh docs       makes build/docs.venv, what scripts/docs.sh needs, the same
 set -eu
 . "$(dirname -- "$0")/common.sh"
@@ -90,6 +91,7 @@ for group in "$@"; do
     case $group in
     site) install_site ;;
     course) install_apart course "$build/course" /usr/bin/python3 ;; # that ordinary users can run: one of them grades
+    optional-kishu) install_apart optional-kishu "$build/kishu" ;;
     docs) install_apart docs "$build/docs.venv" ;;
     *)
         make_venv

@@ -19,6 +19,7 @@ import goals  # noqa: E402
 import measures  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
+import travel  # noqa: E402
 
 KINDS = ("petri", "python3", "xpython")
 
@@ -45,6 +46,9 @@ class Pretender:
 
     def show(self, code):
         return 0.001
+
+    def restart(self):
+        pass
 
     def footprint(self):
         return 2**20, 1
@@ -180,6 +184,34 @@ def test_process_that_has_ended_has_no_memory():
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert peers.pss_bytes(process.pid) == 0
     process.wait()
+
+
+def test_sections_of_time_travel_take_each_measure_and_no_other(monkeypatch):
+    monkeypatch.setattr(travel, "Peer", Pretender)
+    monkeypatch.setattr(travel, "has_kishu", lambda: True)
+    monkeypatch.setattr(travel.time, "sleep", lambda _: None)
+    found = travel.measure_all(2, 10)
+    assert list(found) == list(travel.MEASURES)
+    assert len(found[travel.UNDO]) == 20 and len(found[travel.KEPT]) == 2
+    monkeypatch.setattr(travel, "has_kishu", lambda: False)
+    without = travel.measure_all(1, 10)
+    assert set(found) - set(without) == {travel.CHECKOUT, travel.TOUCHED["kishu"]}
+    assert f"| {travel.CHECKOUT}, ms | not measured |" in travel.table(without)
+
+
+def test_way_back_that_does_not_lead_back_is_not_measured(petri):
+    petri.run("x = 1")
+    assert len(travel.back_ms(petri, 2, ("%undo", None), ("assert x == 1", None), step="x = 2")) == 2
+    with pytest.raises(RuntimeError, match="AssertionError"):
+        travel.back_ms(petri, 1, ("pass", None), ("assert x == 1", None), step="x = 2")
+
+
+def test_kernel_that_is_started_anew_has_no_state(tmp_path):
+    with contextlib.closing(peers.Peer("petri", str(tmp_path))) as peer:
+        peer.run("x = 1")
+        peer.restart()
+        with pytest.raises(RuntimeError, match="NameError"):
+            peer.reply("x")
 
 
 def test_crowd_takes_each_of_its_measures(monkeypatch):

@@ -14,6 +14,7 @@ sys.path.append(str(ROOT / "bench"))
 import classroom  # noqa: E402
 import crowd  # noqa: E402
 import measures  # noqa: E402
+import travel  # noqa: E402
 
 PAGE = ROOT / "docs" / "performance.md"
 KERNELS = {"petri": "petri", "ipykernel": "python3", "xeus-python": "xpython"}
@@ -80,6 +81,23 @@ CLASS = [
     ("memory of a kernel when idle (PSS)", "memory of a kernel, idle (PSS)", "MiB"),
     ("memory of all thirty", "memory of all kernels, idle (PSS)", "MiB"),
 ]
+# What docs/time-travel.md calls a measure, and the measure.
+TRAVEL = [
+    ("`%undo`", travel.UNDO),
+    ("`%undo` of a cell that has changed all of the gigabyte", travel.UNDO_LARGE),
+    ("`%restore` of a checkpoint", travel.RESTORE),
+    ("a run with `from`", travel.FROM),
+    ("ipykernel: a restart, and all cells again", travel.RESTART),
+    ("ipykernel: `dill.load_session`", travel.LOAD),
+    ("Kishu: a checkout", travel.CHECKOUT),
+    ("ipykernel: `dill.dump_session`, before that", travel.DUMP),
+    ("a cell that changes 8 bytes of the gigabyte", travel.TOUCHED["petri"]),
+    ("the same in ipykernel", travel.TOUCHED["python3"]),
+    ("the same in Kishu", travel.TOUCHED["kishu"]),
+    ("`pass` with 50 kept states", travel.PASS_KEPT),
+    ("`pass` with none but the present one, in turns with it", travel.PASS_NONE),
+    ("memory of a kept state, where each cell changes 1 MB", travel.KEPT),
+]
 BLOCKS = {
     (PAGE, "cells"): (KERNELS, CELLS),
     (PAGE, "kernel"): (KERNELS, KERNEL),
@@ -137,6 +155,22 @@ def test_page_says_where_and_when_that_was():
 
 def test_page_of_performance_has_these_blocks_and_no_other():
     assert names(PAGE) == [*(name for page, name in BLOCKS if page == PAGE), "machines"]
+
+
+def travels():
+    """What was measured of going back, each with its unit."""
+    results = json.loads((ROOT / "bench" / "results" / "travel.json").read_text())
+    measured = {name: f"{rounded(value)} {travel.MEASURES[name]}" for name, value in results["medians"].items()}
+    rows = [(what, measured.get(measure, "not measured")) for what, measure in TRAVEL]
+    lines = "".join(f"| {what} | {value} |\n" for what, value in rows)
+    machine = results["machine"]
+    where = f"Linux {machine['linux']}, {machine['processors']} processors, {machine['date']}, {results['rounds']} rounds"
+    return f"| | median |\n| --- | ---: |\n{lines}\n{where}.\n"
+
+
+def test_page_of_time_travel_has_the_figures_that_were_measured():
+    settle(ROOT / "docs" / "time-travel.md", "travels", travels())
+    assert sorted(measure for _, measure in TRAVEL) == sorted(travel.MEASURES)
 
 
 @pytest.mark.parametrize(("page", "name"), BLOCKS, ids=lambda part: getattr(part, "name", part))
