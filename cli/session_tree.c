@@ -28,7 +28,7 @@ enum session_left session_left(const json_t *run) {
 }
 
 bool session_is_line(const json_t *run) {
-    return json_is_string(json_object_get(run, "image")) && json_is_false(json_object_get(run, "committed"));
+    return session_left(run) == SESSION_LEFT_EARLIER && json_is_false(json_object_get(run, "committed"));
 }
 
 int session_runs(struct records *records, const char *prefix, int64_t limit, json_t **ret_runs) {
@@ -103,7 +103,8 @@ static int grow(struct timeline *timeline, const json_t *runs) {
                                            .started = ""};
         if (r == 0 && left != SESSION_LEFT_EARLIER)
             r = timeline_add_recorded(timeline, &cell, parent[0] ? parent : "?");
-        if (left == SESSION_LEFT_ITS_OWN || left == SESSION_LEFT_EARLIER)
+        const bool beside = left == SESSION_LEFT_ITS_OWN && json_is_false(json_object_get(run, "committed"));
+        if ((left == SESSION_LEFT_ITS_OWN && !beside) || left == SESSION_LEFT_EARLIER)
             now = text_in(run, "image");
     }
     for (size_t n = 0; r == 0 && n < timeline->n; n++)
