@@ -2,8 +2,9 @@
  * snapshot_branch.c - a version that no live files have been: those of another one, and what a cell has changed of
  * them.
  *
- * What is the same in both has the same live file. What the cell has made has none yet: it gets a number that no file
- * has, and is made when the session goes there.
+ * A file at a name where there was one before is taken for the same one, changed: it has the same live file, so that
+ * programs that remember its number find it (sqlite does); nothing tells it from a new one in its place. What the cell
+ * has made else has no live file yet: it gets a number that none has, and is made when the session goes there.
  */
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
@@ -22,6 +23,15 @@ struct branching {
     struct snapshot_version *version;
     struct snapshot_nodes nodes;
 };
+
+/* A snapshot_merge_replaced. */
+static int note_replaced(void *arg, ino_t before, ino_t made) {
+    struct branching *branching = arg;
+    const struct snapshot_node *node = snapshot_node_of_kept(&branching->nodes, before);
+    if (!node || !S_ISREG(node->kind))
+        return 0;
+    return snapshot_node_pair(&branching->nodes, node->live, made, node->kind) ? 0 : -ENOMEM;
+}
 
 /* An entry of the new version's folder. */
 static int add_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
@@ -49,7 +59,11 @@ static int make(struct branching *branching, const struct snapshot_version *base
 int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret) {
     struct snapshot *snapshot = base->snapshot;
     struct branching branching = {.version = calloc(1, sizeof *branching.version)};
-    struct snapshot_merge_folders folders = {.layer = layer_fd, .aside = snapshot->folders.kept_aside, .host = host_fd};
+    struct snapshot_merge_folders folders = {.layer = layer_fd,
+                                             .aside = snapshot->folders.kept_aside,
+                                             .host = host_fd,
+                                             .replaced = note_replaced,
+                                             .arg = &branching};
     if (!branching.version)
         return -ENOMEM;
     *branching.version = (struct snapshot_version){.references = 1, .snapshot = snapshot};

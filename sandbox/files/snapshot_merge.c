@@ -105,18 +105,34 @@ static int copy_contents(const struct snapshot_place *place, const char *name) {
 
 /* Of several names of a file the first one is copied, and the others find it aside. */
 static int copy(const struct merging *merging, const struct snapshot_place *place, const char *name,
-                const struct stat *st) {
+                const struct stat *st, struct stat *ret_made) {
     const int aside_fd = merging->folders->aside;
-    struct stat made;
     int r = st->st_nlink > 1 ? snapshot_take(aside_fd, st->st_ino, place->other_fd, name, true) : 0;
     if (r)
         return r < 0 ? r : 0;
-    r = snapshot_make(place->fd, name, st, place->other_fd, &made);
+    r = snapshot_make(place->fd, name, st, place->other_fd, ret_made);
     if (r == 0 && S_ISREG(st->st_mode))
         r = copy_contents(place, name);
     if (r == 0 && st->st_nlink > 1)
         r = snapshot_link_aside(place->other_fd, name, st->st_ino, aside_fd);
     return r ? r : mirror_status(place->other_fd, name, st);
+}
+
+/* Puts what the layer has in the place of what is there. */
+static int replace(const struct merging *merging, const struct snapshot_place *place, const char *name,
+                   const struct stat *st) {
+    const struct snapshot_merge_folders *folders = merging->folders;
+    struct stat before, made = {0};
+    const bool stood = fstatat(place->other_fd, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
+    int r = stood ? tree_remove(place->other_fd, name) : 0;
+    if (r)
+        return r;
+    if (overlay_is_whiteout(st))
+        return is_on_host(merging, name) ? put_whiteout(place, name, st) : 0;
+    r = copy(merging, place, name, st, &made);
+    return r == 0 && folders->replaced && stood && S_ISREG(before.st_mode) && S_ISREG(made.st_mode)
+               ? folders->replaced(folders->arg, before.st_ino, made.st_ino)
+               : r;
 }
 
 /* A folder of the layer: there is one at its name afterwards. */
@@ -140,14 +156,7 @@ static int merge_entry(void *arg, const struct snapshot_place *place, const char
     struct merging *merging = arg;
     if (merging->depth == 0 && !is_area(name))
         return SNAPSHOT_PAST;
-    if (S_ISDIR(st->st_mode))
-        return enter(merging, place, name);
-    int r = tree_remove(place->other_fd, name);
-    if (r)
-        return r;
-    if (!overlay_is_whiteout(st))
-        return copy(merging, place, name, st);
-    return is_on_host(merging, name) ? put_whiteout(place, name, st) : 0;
+    return S_ISDIR(st->st_mode) ? enter(merging, place, name) : replace(merging, place, name, st);
 }
 
 /* A folder that hid what the host has there goes on to do so. */

@@ -11,12 +11,20 @@
 
 #include "sandbox/sandbox.h"
 
+#include <sys/types.h>
+
+/* Is told of a regular file in whose place the layer has one: its number in the tree, and that of the one that is there
+ * afterwards. 0 or -errno, which ends all. */
+typedef int snapshot_merge_replaced(void *arg, ino_t before, ino_t made);
+
 /* Folders, borrowed for the call. */
 struct snapshot_merge_folders {
-    int layer; /* of a cell of which nothing runs any more; it stays as it is */
-    int to;    /* a tree with "private" and "folder" */
-    int aside; /* an empty one on the same file system as that, and empty again afterwards */
-    int host;  /* the notebook's folder below both; -1 for none */
+    int layer;                         /* of a cell of which nothing runs any more; it stays as it is */
+    int to;                            /* a tree with "private" and "folder" */
+    int aside;                         /* an empty one on the same file system as that, and empty again afterwards */
+    int host;                          /* the notebook's folder below both; -1 for none */
+    snapshot_merge_replaced *replaced; /* or NULL */
+    void *arg;
 };
 
 /* Takes as long as what the layer has takes to be copied. 0; or -errno, then a part of it is done. */

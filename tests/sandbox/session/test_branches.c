@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -222,6 +223,33 @@ static void branch_that_is_kept_is_a_state_like_others(struct live *live) {
     CHECK_TEXT(live_do(live, "file a.txt"), "one+!");
 }
 
+static ino_t number_of(const struct live *live, const char *path) {
+    struct stat st;
+    CHECK_EQUAL(fstatat(live->session->zygote.files_fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_ino;
+}
+
+/* As sqlite looks whether its file has been moved. */
+static void file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes_there(struct live *live) {
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    CHECK_TEXT(live_do(live, "put /tmp/b.txt one"), "ok");
+    const ino_t a = number_of(live, "live/files/folder/a.txt"), b = number_of(live, "live/files/private/tmp/b.txt");
+    struct cell *cell = branch(live, keep(live));
+    CHECK_TEXT(live_ask(cell, "append a.txt two"), "ok");
+    CHECK_TEXT(live_ask(cell, "append /tmp/b.txt two"), "ok");
+    CHECK_TEXT(live_ask(cell, "put c.txt new"), "ok");
+    struct kept_image *two = keep_branch(cell);
+    CHECK_TEXT(live_do(live, "append a.txt six"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_rename, "\"/tmp/b.txt \"/tmp/d.txt"), 0);
+    go(live, two);
+    CHECK_TEXT(live_do(live, "file a.txt"), "onetwo");
+    CHECK_TEXT(live_do(live, "file c.txt"), "new");
+    CHECK_TEXT(live_do(live, "file /tmp/b.txt"), "onetwo");
+    CHECK_TEXT(live_do(live, "file /tmp/d.txt"), "ENOENT");
+    CHECK_EQUAL(number_of(live, "live/files/folder/a.txt"), a);
+    CHECK_EQUAL(number_of(live, "live/files/private/tmp/b.txt"), b);
+}
+
 /* The kernel reads its output where the cell says. */
 static void session_that_goes_to_a_branch_speaks_by_its_pipes(struct live *live) {
     struct kept_image *one = keep(live);
@@ -297,6 +325,7 @@ int main(void) {
         LIVE_CASE(branch_writes_its_files_by_its_mappings_also_under_its_locks),
         LIVE_CASE(large_mapped_file_is_there_and_not_copied),
         LIVE_CASE(branch_that_is_kept_is_a_state_like_others),
+        LIVE_CASE(file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes_there),
         LIVE_CASE(session_that_goes_to_a_branch_speaks_by_its_pipes),
         LIVE_CASE(hundred_branches_leave_nothing),
     };
