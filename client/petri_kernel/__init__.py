@@ -9,10 +9,12 @@
 A run either finishes within its limits, or it never happened: after a time-out,
 a crash or too much memory the session is as it was before the run. And a session
 goes back to the state after any earlier run: checkpoint(), restore(), undo(),
-attempt(). AsyncSession is the same for asyncio.
+attempt(). branch() and best_of() run beside it, several at once, and keep what
+was worth it. AsyncSession is the same for asyncio.
 """
 
 from petri_kernel.aio import AsyncSession
+from petri_kernel.branch import AsyncBranch, BestOf, Branch
 from petri_kernel.collect import Progress
 from petri_kernel.errors import (
     BadRequest,
@@ -42,8 +44,11 @@ from petri_kernel.timeline import Image, Restored, Timeline, Trial
 
 __all__ = [
     "Artifact",
+    "AsyncBranch",
     "AsyncSession",
     "BadRequest",
+    "BestOf",
+    "Branch",
     "BudgetExceeded",
     "CellCpuLimit",
     "CellCrashed",

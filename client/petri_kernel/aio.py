@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import os
 import pathlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
-from petri_kernel.collect import KEEP_BYTES, Collector, Progress
-from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError
+from petri_kernel.branch import AsyncBranch, BestOf, Key, best_of, check_code, check_codes
+from petri_kernel.collect import KEEP_BYTES, Collector, OnProgress, Progress
+from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError, inside_error
 from petri_kernel.kernel import Config, Kernel, config_profiles, config_text, kernel_argv
 from petri_kernel.limits import Duration, LimitValue, Size
-from petri_kernel.request import Expect, FileContent, Request, cells, checkpoint_text, image_text, unicode_bytes
+from petri_kernel.request import Expect, FileContent, Request, cells, checkpoint_text, image_text
 from petri_kernel.result import Result, row_of
 from petri_kernel.router import Listener
 from petri_kernel.runs import Run
-from petri_kernel.timeline import Image, ImageName, Restored, Timeline, Trial, answered, image_of, make_timeline
-
-OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
-
+from petri_kernel.timeline import Image, ImageName, Restored, Timeline, Trial, answered, find_image, image_of, make_timeline
 
 # The sessions of whose runs an on_progress is called: by this code, or by what has started this task.
 _TELLING: contextvars.ContextVar[tuple[AsyncSession, ...]] = contextvars.ContextVar("_TELLING", default=())
@@ -36,10 +35,6 @@ def telling(session: AsyncSession) -> Iterator[None]:
         yield
     finally:
         _TELLING.reset(token)
-
-
-def _inside_error() -> SessionError:
-    return SessionError("on_progress can't wait for the end of its own run; it may interrupt() it, or raise")
 
 
 class AsyncSession:
@@ -92,7 +87,7 @@ class AsyncSession:
     async def _in_turn(self) -> AsyncIterator[None]:
         """Inside of it no other run uses the session's state. Raises SessionError where it would wait for ever."""
         if self._holder is not None and self._holder is asyncio.current_task():
-            raise _inside_error()
+            raise inside_error()
         restarts = self._restarts
         async with self._turn:
             self._holder = asyncio.current_task()
@@ -111,10 +106,16 @@ class AsyncSession:
             await self._started()
         return self
 
-    async def _started(self) -> Kernel:
-        """The kernel, alive. A request that is sent before the next await is sent to this one."""
+    async def _started(self, meant: Kernel | None = None) -> Kernel:
+        """The kernel, alive. A request that is sent before the next await is sent to this one.
+
+        meant: the one whose state is meant; KernelDied is raised where that was another one.
+        """
         async with self._change:
-            return await self._start_kernel()
+            kernel = await self._start_kernel()
+        if meant is not None and meant is not kernel:
+            raise KernelDied("the kernel has ended")
+        return kernel
 
     async def _start_kernel(self) -> Kernel:
         if self._closed:
@@ -158,15 +159,15 @@ class AsyncSession:
     ) -> Result:
         """Runs code as Session.run() does. on_progress may be a coroutine function.
 
-        Runs that are asked for at once run one after the other. Fresh runs that are asked for at once run beside each
-        other and beside the session's own run, as many as the limit cpus allows (limits of the session); the kernel
-        begins with the others as places become free.
+        Runs that are asked for at once run one after the other. Fresh runs, and those from a state (from_) of which
+        nothing is kept (commit=False), run beside each other and beside the session's own run, as many as the limit
+        cpus allows (limits of the session); the kernel begins with the others as places become free.
 
         A cancelled run is interrupted, that one alone, and CancelledError raised once it has ended; one that waits for
         its turn does not begin. The session goes on.
 
-        on_progress may wait for a fresh run: what the run around it puts out meanwhile is kept and told afterwards. It
-        can't wait for a run that isn't fresh, which would be for ever, unless it is a fresh run's own on_progress.
+        on_progress may wait for a run beside its own: what that puts out meanwhile is kept and told afterwards. It
+        can't wait for one of the session's own, which would be for ever, unless it is the on_progress of one beside.
         """
         asked = Request(
             files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache,
@@ -174,21 +175,21 @@ class AsyncSession:
         )  # fmt: skip
         return await self.run_request(code, asked, on_progress)
 
-    async def run_request(self, code: str, asked: Request, on_progress: OnProgress | None = None) -> Result:
-        """run() with what it asks for in one object."""
-        if not isinstance(code, str):
-            raise TypeError(f"code has to be a str, not {type(code).__name__}")
-        unicode_bytes("code", code)
+    async def run_request(
+        self, code: str, asked: Request, on_progress: OnProgress | None = None, meant: Kernel | None = None
+    ) -> Result:
+        """run() with what it asks for in one object. meant: the kernel whose state is meant."""
+        check_code(code)
         metadata = asked.metadata()
-        async with contextlib.nullcontext() if asked.fresh else self._in_turn():
-            run = Run(await self._started(), Collector(self._keep_bytes), on_progress is not None)
-            self._send(run, code, metadata)
-            if not asked.fresh:
+        async with contextlib.nullcontext() if asked.beside else self._in_turn():
+            run = self._send(await self._started(meant), code, metadata, on_progress is not None)
+            if not asked.beside:
                 self._last = run
             await self._attend(run, on_progress)
             return run.result()
 
-    def _send(self, run: Run, code: str, metadata: dict[str, Any]) -> None:
+    def _send(self, kernel: Kernel, code: str, metadata: dict[str, Any], tells: bool = False) -> Run:
+        run = Run(kernel, Collector(self._keep_bytes), tells)
         run.start(
             {
                 "code": code,
@@ -202,6 +203,7 @@ class AsyncSession:
         )
         self._runs.add(run)
         run.ended.add_done_callback(lambda _: self._runs.discard(run))
+        return run
 
     async def _attend(self, run: Run, on_progress: OnProgress | None) -> None:
         """Waits for its end, and gives it up where something is raised."""
@@ -282,10 +284,82 @@ class AsyncSession:
         if not trial.kept and self._kernel is trial.kernel:
             await self.restore(trial.image)
 
-    async def _travel(self, msg_type: str, content: dict[str, Any]) -> Mapping[str, Any]:
+    async def branch(self, from_: ImageName | None = None) -> AsyncBranch:
+        """A branch that begins in the present state, or in another one, as Session.branch() makes one."""
+        kernel, image = await self._origin(from_)
+        return AsyncBranch(self, kernel, image)
+
+    async def best_of(
+        self,
+        codes: Sequence[str],
+        key: Key | None = None,
+        keep: bool = False,
+        from_: ImageName | None = None,
+        *,
+        files: Mapping[str, FileContent] | None = None,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: Duration | None = None,
+        memory: Size | None = None,
+        limits: Mapping[str, LimitValue] | None = None,
+        task: str | None = None,
+        expect: Expect | Mapping[str, Any] | None = None,
+        inline_bytes: int | None = None,
+    ) -> BestOf:
+        """Runs several pieces of code at once, each from the same state, as Session.best_of() does.
+
+        Where it is cancelled, its runs are interrupted, and CancelledError is raised once they have ended.
+        """
+        asked = Request(files, stdin, env, timeout, memory, limits, task, expect=expect, inline_bytes=inline_bytes)
+        kernel, results = await self.run_branches(codes, asked, from_)
+        found = best_of(results, key)
+        if keep and found.best is not None:
+            await self.go(kernel, str(found.best.image))
+        return found
+
+    async def run_branches(
+        self, codes: Sequence[str], asked: Request, from_: ImageName | None
+    ) -> tuple[Kernel, list[Result]]:
+        """The runs of best_of(), and the kernel that has what they have left."""
+        codes = check_codes(codes)
+        asked.metadata()  # raises before anything is started
+        kernel, image = await self._origin(from_)
+        metadata = dataclasses.replace(asked, from_=image, branch=True).metadata()
+        await self._started(kernel)
+        runs = [self._send(kernel, code, metadata) for code in codes]
+        await self._attend_all(runs)
+        return kernel, [run.result() for run in runs]
+
+    async def _attend_all(self, runs: Sequence[Run]) -> None:
+        """Waits for the ends of all; gives up all where one raises something."""
+        tasks = [asyncio.create_task(self._attend(run, None)) for run in runs]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.result()
+
+    async def _origin(self, from_: ImageName | None) -> tuple[Kernel, str]:
+        """The id of an image, the present one where none is named, and the kernel that has it. Raises UnknownImage."""
+        named = image_text("from_", from_) if from_ is not None else None
+        while True:
+            kernel = await self._started()
+            timeline = await self.timeline()
+            if kernel is self._kernel:
+                return kernel, (timeline.current if named is None else find_image(timeline, named)).image
+
+    async def go(self, kernel: Kernel, image: str) -> Restored:
+        """restore() for an image of that kernel. Raises KernelDied where the session has another one by now."""
+        return row_of(Restored, await self._travel("petri_restore_request", {"to": image}, kernel))
+
+    async def _travel(self, msg_type: str, content: dict[str, Any], meant: Kernel | None = None) -> Mapping[str, Any]:
         """The answer to what changes the session's state or names. Raises UnknownImage, BadRequest, SessionError."""
         async with self._in_turn():
-            asked = (await self._started()).ask(msg_type, content)
+            asked = (await self._started(meant)).ask(msg_type, content)
             self._last = asked
             return answered(await asked.reply())
 
@@ -330,7 +404,7 @@ class AsyncSession:
 
     def _check_not_attending(self) -> None:
         if asyncio.current_task() in self._attending:
-            raise _inside_error()
+            raise inside_error()
 
     async def _stop_kernel(self) -> None:
         if self._kernel is None:

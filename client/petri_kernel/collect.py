@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, Union
 
 from petri_kernel.result import Display, Output
 
@@ -25,6 +25,9 @@ class Progress:
     data: dict[str, Any] = dataclasses.field(default_factory=dict)
     metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
     display_id: str | None = None
+
+
+OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
 
 
 def _value_bytes(value: object) -> int:

@@ -108,3 +108,8 @@ def failure_class(outcome: str, ename: str) -> type[CellFailed]:
     if outcome == "refused" and ename in _BY_NAME:
         return _BY_NAME[ename]
     return _BY_OUTCOME.get(outcome, CellFailed)
+
+
+def inside_error() -> SessionError:
+    """What an on_progress gets that waits for what can't begin before the end of its own run."""
+    return SessionError("on_progress can't wait for the end of its own run; it may interrupt() it, or raise")

@@ -217,7 +217,10 @@ def _flag(what: str, value: object) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a run asks for beside its code; the parameters of Session.run()."""
+    """What a run asks for beside its code; the parameters of Session.run().
+
+    branch: what the run leaves is kept beside the session, which stays where it is; needs from_.
+    """
 
     files: Mapping[str, FileContent] | None = None
     stdin: str | None = None
@@ -233,6 +236,12 @@ class Request:
     from_: ImageName | None = None
     commit: bool = True
     checkpoint: str | None = None
+    branch: bool = False
+
+    @property
+    def beside(self) -> bool:
+        """Whether the run needs no turn, as it changes nothing of the session's present state, and needs none of it."""
+        return self.fresh or self.branch or (self.from_ is not None and not self.commit)
 
     def metadata(self) -> dict[str, Any]:
         """`metadata.petri` of the execute_request; only what is asked for. Raises BadRequest."""
@@ -259,7 +268,9 @@ class Request:
         asked: dict[str, Any] = {}
         if self.from_ is not None:
             asked["from"] = image_text("from_", self.from_)
-        if not _flag("commit", self.commit):
+        if self.branch:
+            asked["commit"] = "branch"
+        elif not _flag("commit", self.commit):
             asked["commit"] = False
         if self.checkpoint is not None:
             asked["checkpoint"] = checkpoint_text("checkpoint", self.checkpoint)

@@ -172,8 +172,8 @@ class Result:
     checks: what came of `expect`.
     metrics: what it cost. limits: what was in force.
     run_id: of the run's record. session_id: of the kernel.
-    image: the id of the state that the run has left to the session, None where it has left none; parent: of the one
-    that it began with. committed: whether what it changed stays. checkpoint: the name that was given to what it left.
+    image: the id of the state that the run has left, to the session or to its branch; None where it has left none;
+    parent: of the one that it began with. committed: whether what it changed stays. checkpoint: the name that was given to what it left.
     cached: whether this is a recorded result. report: all of the kernel's report, as it came.
     """
 

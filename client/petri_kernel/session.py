@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import os
 import pathlib
 import queue
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from petri_kernel.aio import AsyncSession, telling
+from petri_kernel.branch import AsyncBranch, BestOf, Branch, Key, best_of
 from petri_kernel.collect import KEEP_BYTES, Progress
 from petri_kernel.errors import SessionClosed
 from petri_kernel.kernel import Config
@@ -52,17 +54,16 @@ class _Loop:
         self._loop.close()
 
 
-class _Asked:
-    """A run that a thread has asked for, so that it can give up that one alone, whether it has begun or not."""
+class _Asked(Generic[T]):
+    """Runs that a thread has asked for, so that it can give up these alone, whether they have begun or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._runs = runs
         self._task: asyncio.Task[Any] | None = None
 
-    async def result(
-        self, session: AsyncSession, code: str, asked: Request, listens: Callable[[Progress], None] | None
-    ) -> Result:
+    async def result(self) -> T:
         self._task = asyncio.current_task()
-        return await session.run_request(code, asked, listens)
+        return await self._runs()
 
     async def give_up(self) -> None:
         """Returns once it has ended. To be submitted after result(), so that the loop has begun with that."""
@@ -176,7 +177,7 @@ class Session:
         task: which task the run belongs to; budgets count by it.
         fresh: run in the state that the session began with, and keep nothing of it. Fresh runs that are asked for at
         once, by several threads, run beside each other and beside the session's own run, as many as the limit cpus
-        allows (limits of the session).
+        allows (limits of the session). So do those with from_ and commit=False.
         expect: what the kernel checks afterwards, an Expect or a mapping of the same keys; see Result.checks.
         inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
         cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
@@ -198,20 +199,33 @@ class Session:
             files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache,
             from_, commit, checkpoint,
         )  # fmt: skip
-        return self._run(code, asked, on_progress)
+        return self.run_request(self._session, code, asked, on_progress)
 
-    def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:
+    def run_request(
+        self,
+        runner: AsyncSession | AsyncBranch,
+        code: str,
+        asked: Request,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Result:
+        """run() with what it asks for in one object, in the session or in a branch of it."""
         told: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
         listens = told.put if on_progress is not None else None
-        run = _Asked()
-        future = self._submit(run.result(self._session, code, asked, listens))
-        future.add_done_callback(lambda _: told.put(None))
-        try:
+        run = _Asked(functools.partial(runner.run_request, code, asked, listens))
+        with self._asked(run) as future:
+            future.add_done_callback(lambda _: told.put(None))
             for progress in iter(told.get, None):
                 if on_progress is not None:
                     with telling(self._session):
                         on_progress(progress)
             return future.result()
+
+    @contextlib.contextmanager
+    def _asked(self, run: _Asked[T]) -> Iterator[concurrent.futures.Future[T]]:
+        """What the thread waits for inside of it; it is given up where something is raised there."""
+        future = self._submit(run.result())
+        try:
+            yield future
         except BaseException:
             if not future.done():
                 # Not interrupt(): what runs may be another thread's, and this one still wait for its turn.
@@ -227,7 +241,7 @@ class Session:
 
         Raises BadRequest where the kernel doesn't take the name.
         """
-        return self._wait(self._session.checkpoint(name))
+        return self.wait_for(self._session.checkpoint(name))
 
     def restore(self, to: ImageName) -> Restored:
         """Goes to the state after an earlier run, forward too: memory, files, limits and the execution count.
@@ -238,23 +252,23 @@ class Session:
 
         Raises UnknownImage where there is no such state, or none any more.
         """
-        return self._wait(self._session.restore(to))
+        return self.wait_for(self._session.restore(to))
 
     def undo(self, n: int = 1) -> Restored:
         """Goes back n runs that have left something, at most to the beginning. Raises UnknownImage at the beginning."""
-        return self._wait(self._session.undo(n))
+        return self.wait_for(self._session.undo(n))
 
     def redo(self, n: int = 1) -> Restored:
         """Goes on n runs that were undone, at most to the last. Raises UnknownImage where none was."""
-        return self._wait(self._session.redo(n))
+        return self.wait_for(self._session.redo(n))
 
     def forget(self, name: str) -> None:
         """Takes a checkpoint's name away; its state makes room as others do. Raises UnknownImage where none has it."""
-        self._wait(self._session.forget(name))
+        self.wait_for(self._session.forget(name))
 
     def timeline(self) -> Timeline:
         """The states that the session has had, and which is the present one. A run on its way is not among them."""
-        return self._wait(self._session.timeline())
+        return self.wait_for(self._session.timeline())
 
     @contextlib.contextmanager
     def attempt(self) -> Iterator[Trial]:
@@ -269,12 +283,71 @@ class Session:
 
         Raises UnknownImage at its end where that state has made room for newer ones: see the limit history.
         """
-        trial = self._wait(self._session.open_trial())
+        trial = self.wait_for(self._session.open_trial())
         try:
             yield trial
         finally:
             with contextlib.suppress(SessionClosed):
-                self._wait(self._session.close_trial(trial))
+                self.wait_for(self._session.close_trial(trial))
+
+    def branch(self, from_: ImageName | None = None) -> Branch:
+        """A branch: its runs go on from the session's present state, or from another one, and change nothing of it.
+
+            with session.branch() as branch:
+                if branch.run(code).ok:
+                    branch.keep()
+
+        from_: where it begins, as for run(). Later runs of the session don't change that, and one on its way is not in
+        it. What a branch does runs beside the session's own run and beside other branches; see Branch.
+
+        Raises UnknownImage where there is no such state, or none any more.
+        """
+        return Branch(self, self.wait_for(self._session.branch(from_)))
+
+    def best_of(
+        self,
+        codes: Sequence[str],
+        key: Key | None = None,
+        keep: bool = False,
+        from_: ImageName | None = None,
+        *,
+        files: Mapping[str, FileContent] | None = None,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: Duration | None = None,
+        memory: Size | None = None,
+        limits: Mapping[str, LimitValue] | None = None,
+        task: str | None = None,
+        expect: Expect | Mapping[str, Any] | None = None,
+        inline_bytes: int | None = None,
+    ) -> BestOf:
+        """Runs up to 64 pieces of code at once, each in a branch of its own, and says which one is the best.
+
+            found = session.best_of(codes, key=lambda result: float(result.result), keep=True)
+
+        key: what is compared of a Result that is ok, as for max(): the greatest is the best, and the first of several
+        that are equal. Without it the first of the codes whose result is ok is. One that isn't never wins.
+        keep: make the best one's state the session's; where none is ok, the session stays as it is.
+        from_: the state to begin with, as for branch(). The others are those of run(), and hold for each of the codes.
+
+        All of them are sent before the first is waited for; as many run at once as the limit cpus allows (limits of the
+        session). Each leaves a state, unless it was rolled back: of more codes than the limit history those that ended
+        first may have gone, and the best one among them. Files are copied to `outputs/` of all; where two write the
+        same one, the copy of the one that ended last stays, and Artifact.read_bytes() is that of the others only with
+        inline_bytes.
+
+        Ctrl-C (KeyboardInterrupt) interrupts these runs alone, and is raised once they have ended.
+
+        Raises BadRequest and TypeError before anything is sent; what key raises; UnknownImage where from_ is no state,
+        or the best one's has gone, which keep needs; KernelDied; SessionError.
+        """
+        asked = Request(files, stdin, env, timeout, memory, limits, task, expect=expect, inline_bytes=inline_bytes)
+        with self._asked(_Asked(functools.partial(self._session.run_branches, codes, asked, from_))) as future:
+            kernel, results = future.result()
+        found = best_of(results, key)
+        if keep and found.best is not None:
+            self.wait_for(self._session.go(kernel, str(found.best.image)))
+        return found
 
     def interrupt(self) -> None:
         """Interrupts every run that was sent, from another thread; its run() returns with the outcome "interrupted".
@@ -305,8 +378,8 @@ class Session:
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._submit(coroutine).result()
 
-    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """_call(), given up where Ctrl-C comes meanwhile: what has not had its turn then is not done."""
+    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine on the session's loop returns, given up where Ctrl-C comes meanwhile: what has not had its turn then is not done."""
         future = self._submit(coroutine)
         try:
             return future.result()

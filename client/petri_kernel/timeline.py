@@ -109,3 +109,28 @@ def image_of(images: tuple[Image, ...], image: object) -> Image:
     if found is None:
         raise SessionError(f"the timeline has no image {image!r}; is the kernel really petri?")
     return found
+
+
+def find_image(timeline: Timeline, to: str) -> Image:
+    """The image that is meant, as the kernel finds it: by a name, an id, or the number of a run.
+
+    A number is that of a run on the present branch; where that has none, of the newest one. Raises UnknownImage where
+    there is none, or none any more.
+    """
+    images = {image.image: image for image in timeline.images}
+    found = next((image for image in timeline.images if to in image.names), None) or images.get(to)
+    if found is None and to.isdecimal():
+        found = _numbered(timeline, images, int(to))
+    if found is None:
+        raise UnknownImage(f'no checkpoint, number of a cell or id of a run is "{to}"; timeline() lists them')
+    if not found.kept:
+        raise UnknownImage(f'the state "{to}" is gone: older ones make room for newer ones (history, history_memory)')
+    return found
+
+
+def _numbered(timeline: Timeline, images: Mapping[str, Image], number: int) -> Image | None:
+    at: Image | None = timeline.current
+    while at is not None and at.execution_count != number:
+        at = images.get(at.parent or "")
+    newest_first = reversed(timeline.images)
+    return at or next((image for image in newest_first if image.execution_count == number), None)
