@@ -211,9 +211,10 @@ class Branch:
         return self._session.run_request(self._branch, code, asked, on_progress)
 
     def keep(self) -> Restored:
-        """Makes the branch's state the session's, as Session.restore() would; what the session did since then is left.
+        """Makes the branch's state the session's, as Session.restore() would: what the session did meanwhile is left.
 
-        The branch may go on. Waits for runs of the branch and of the session that were asked for before.
+        The branch may go on. Waits for runs of the branch and of the session that were asked for before. With writable,
+        what the branch has written is in the session, and the copy in `outputs/`, but not in the folder itself.
 
         Raises UnknownImage where that state has made room for newer ones; KernelDied where the session was restarted.
         """
