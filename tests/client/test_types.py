@@ -16,9 +16,16 @@ with session.attempt() as trial:
     session.run("1", from_="first", checkpoint="one")
     session.restore(session.timeline().images[0])
     trial.keep()
+with session.branch(from_=1) as branch:
+    reveal_type(branch.run("1", timeout="1s").checks)
+    branch.branch().keep()
+found = session.best_of(["1", "2"], key=lambda result: result.metrics.max_memory_bytes or 0, keep=True, memory="1G")
+reveal_type(found.best)
+reveal_type(found.results)
 reveal_type(session.timeline().current.names)
 reveal_type(session.undo().detail)
 session.run("1", timeout=[1])
+session.branch().run("1", memory=[1])
 """
 
 
@@ -43,5 +50,8 @@ def test_user_code_is_checked_against_the_types_of_the_package(skip_or_fail, tmp
     assert re.search(r'Revealed type is "(builtins\.)?float \| None"|Union\[builtins.float, None\]', checked.stdout)
     assert re.search(r'Revealed type is "(builtins\.)?tuple\[(builtins\.)?str, \.\.\.\]"', checked.stdout)
     assert re.search(r'Revealed type is "(builtins\.)?str"', checked.stdout)
-    assert 'incompatible type "list[int]"' in checked.stdout
-    assert "Found 1 error" in checked.stdout
+    assert re.search(r'Revealed type is "(builtins\.)?list\[petri_kernel.result.Check\]"', checked.stdout)
+    assert re.search(r'"petri_kernel.result.Result \| None"|Union\[petri_kernel.result.Result, None\]', checked.stdout)
+    assert re.search(r'Revealed type is "(builtins\.)?tuple\[petri_kernel.result.Result, \.\.\.\]"', checked.stdout)
+    assert checked.stdout.count('incompatible type "list[int]"') == 2
+    assert "Found 2 errors" in checked.stdout
