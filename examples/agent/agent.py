@@ -1,9 +1,10 @@
-"""An agent in a page: plan, generate, policy check, run, validate, and answer, with at most three repairs.
+"""An agent in a page: plan, generate, policy check, run, validate, three repairs at once, and answer.
 
 It needs a model that writes code: any object with the method of Model. What the
 code may do, what it cost and whether its result is what was asked for is never
 the model's word: petri checks the policy before a run, holds the limits while
-it runs, and validates afterwards from outside the sandbox.
+it runs, and validates afterwards from outside the sandbox. Repairs run beside
+each other, each from the state that the first attempt has left.
 """
 
 import dataclasses
@@ -45,11 +46,15 @@ class Attempt:
 
 @dataclasses.dataclass(frozen=True)
 class Prompt:
-    """What a model is asked: for a plan while there is none, then for code. str() is the text for a hosted model."""
+    """What a model is asked: for a plan while there is none, then for code. str() is the text for a hosted model.
+
+    repair: which one of the repairs it is asked for, from 1; 0 for the first attempt.
+    """
 
     task: Task
     plan: str = ""
     attempts: Sequence[Attempt] = ()
+    repair: int = 0
 
     def __str__(self) -> str:
         lines = [f"Task: {self.task.question}", f"Files: {', '.join(self.task.files) or 'none'}"]
@@ -58,6 +63,8 @@ class Prompt:
         lines += [f"Plan: {self.plan}", f"The result is checked: {self.task.expect.request()}"]
         for attempt in self.attempts:
             lines += ["This code:", attempt.code, f"failed: {attempt.result.reason}"]
+        if self.repair:
+            lines.append(f"This is repair {self.repair} of {REPAIRS}: each is another way to do it.")
         return "\n".join([*lines, "Answer with Python code that prints the answer."])
 
 
@@ -94,20 +101,25 @@ def solve(
     on_plan: Callable[[str], None] = lambda plan: None,
     on_attempt: Callable[[Attempt], None] = lambda attempt: None,
 ) -> Outcome:
-    """Has the model write code for a task until its result is as expected, it has had its repairs, or petri says stop.
+    """Has the model write code for a task and, where its result is not as expected, three repairs, which run at once.
 
-    task_id: by which petri counts what the task has used. on_plan: is called with the plan. on_attempt: after each run.
+    The session goes on from the first repair whose result is as expected; where none is, from the first attempt.
+
+    task_id: by which petri counts what the task has used. on_plan: is called with the plan. on_attempt: with each run.
     """
     plan = model.reply(Prompt(task)).strip()
     on_plan(plan)
-    attempts: list[Attempt] = []
-    for _ in range(1 + REPAIRS):
-        code = code_of(model.reply(Prompt(task, plan, attempts)))
-        result = session.run(code, files=task.files, expect=task.expect, limits=task.limits, task=task_id)
-        attempts.append(Attempt(code, result))
-        on_attempt(attempts[-1])
-        if result.ok:
-            return Outcome(task, plan, attempts, result.stdout.strip(), result.artifacts)
-        if result.error and result.error.ename == "BudgetExceeded":
-            break
-    return Outcome(task, plan, attempts, None, [])
+    code = code_of(model.reply(Prompt(task, plan)))
+    first = session.run(code, files=task.files, expect=task.expect, limits=task.limits, task=task_id)
+    attempts = [Attempt(code, first)]
+    on_attempt(attempts[0])
+    if first.ok:
+        return Outcome(task, plan, attempts, first.stdout.strip(), first.artifacts)
+    codes = [code_of(model.reply(Prompt(task, plan, attempts, repair))) for repair in range(1, 1 + REPAIRS)]
+    found = session.best_of(codes, keep=True, files=task.files, expect=task.expect, limits=task.limits, task=task_id)
+    repairs = list(map(Attempt, codes, found.results))
+    for repair in repairs:
+        on_attempt(repair)
+    if found.best is None:
+        return Outcome(task, plan, attempts + repairs, None, [])
+    return Outcome(task, plan, attempts + repairs, found.best.stdout.strip(), found.best.artifacts)

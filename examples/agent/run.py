@@ -10,6 +10,7 @@ import pathlib
 import secrets
 import sys
 import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
 import petri_kernel as petri
 from agent import POLICY, Attempt, Outcome, solve
@@ -24,15 +25,25 @@ def tell(what: str, text: str) -> None:
     print(textwrap.fill(text, WIDTH, initial_indent=what.ljust(LABEL), subsequent_indent=" " * LABEL), flush=True)
 
 
+def outcome_of(attempt: Attempt) -> str:
+    """How an attempt went, in a word or three."""
+    result = attempt.result
+    return result.outcome if result.ok or result.outcome != "ok" else "not as expected"
+
+
+def name_of(number: int) -> str:
+    """What an attempt is called: the first one, or one of its repairs."""
+    return f"repair {number}" if number else "attempt"
+
+
 def tell_attempt(number: int, attempt: Attempt) -> None:
     """How an attempt went, in a line."""
     result = attempt.result
-    outcome = result.outcome if result.ok or result.outcome != "ok" else "not as expected"
     line = f"line {result.error.line}" if result.error and result.error.line else ""
     where = f" ({line})" if line not in result.reason else ""
     why = f": {result.reason}{where}" if result.reason else ""
     denied = "".join(f"; denied: {row.syscall} {row.detail}" for row in result.denied if row.syscall == "connect")
-    tell(f"attempt {number} {(result.metrics.wall_ms or 0) / 1000:5.1f} s", outcome + why + denied)
+    tell(f"{name_of(number):8} {(result.metrics.wall_ms or 0) / 1000:6.1f} s", outcome_of(attempt) + why + denied)
 
 
 def tell_outcome(outcome: Outcome) -> None:
@@ -40,6 +51,35 @@ def tell_outcome(outcome: Outcome) -> None:
     tell("answer", outcome.answer if outcome.answer is not None else "none: the task was given up")
     for artifact in outcome.artifacts:
         tell("file", f"{artifact.copied_to or artifact.refused} ({artifact.mime})")
+
+
+def words_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """What is said of the state that an attempt has left, by its id."""
+    return {
+        str(attempt.result.image): f"{outcome.task.name}, {name_of(number)}: {outcome_of(attempt)}"
+        for outcome in outcomes
+        for number, attempt in enumerate(outcome.attempts)
+    }
+
+
+def tree(timeline: petri.Timeline, words: Mapping[str, str]) -> Iterator[str]:
+    """The session's states as text: at the left the way to the present one, indented what was tried beside it.
+
+    words: what is said of each state, in the order in which those that were made of one state are to stand.
+    """
+    parents = {image.image: image.parent for image in timeline.images}
+    way, order = [timeline.current.image], list(words)
+    while parent := parents.get(way[-1]):
+        way.append(parent)
+
+    def draw(image: str, before: str) -> Iterator[str]:
+        now = " <- now" if image == timeline.current.image else ""
+        yield before + words.get(image, "the beginning") + now
+        children = [child for child in parents if parents[child] == image]
+        for child in sorted(children, key=lambda child: (child in way, order.index(child))):
+            yield from draw(child, before if child in way else before.replace("├─ ", "│  ") + "├─ ")
+
+    return draw("first", "")
 
 
 def main(folder: str = "agent-run") -> list[Outcome]:
@@ -51,7 +91,7 @@ def main(folder: str = "agent-run") -> list[Outcome]:
         for task in TASKS:
             print()
             tell("task", task.question)
-            number = itertools.count(1)
+            number = itertools.count()
             outcome = solve(
                 session,
                 model,
@@ -63,6 +103,9 @@ def main(folder: str = "agent-run") -> list[Outcome]:
             )
             tell_outcome(outcome)
             outcomes.append(outcome)
+        print()
+        for line in tree(session.timeline(), words_of(outcomes)):
+            print(line, flush=True)
     return outcomes
 
 

@@ -104,7 +104,7 @@ for given, expected in tests:
 print(len(tests), "tests passed")
 """
 
-# By task: the plan, then one piece of code an attempt.
+# By task: the plan, the code for the first attempt, and that for each repair.
 SCRIPT = {
     "conversion": [
         "paid / leads for each row of sales.csv, as a list of records",
@@ -114,22 +114,27 @@ SCRIPT = {
         + 'average = {"date": "average", "conversion": f"{sales.conversion.mean():.1f} %"}\n'
         + 'sales[["date", "conversion"]].to_dict("records") + [average]',
         "import pandas as pd" + READ_SALES + 'sales[["date", "conversion"]].to_dict("records")',
+        "import pandas as pd" + READ_SALES + 'sales[["date"]].to_dict("records")',
     ],
     "cleaning": [
         "strip and lower-case, read every form of date, drop doubles by e-mail address",
         CLEAN.format(column="mail"),
         CLEAN.format(column="email"),
+        CLEAN.format(column="e_mail"),
+        CLEAN.format(column="email").replace('people.to_csv("clean.csv", index=False)', "people"),
     ],
     "top five": [
         "sum each customer's orders, take the five largest, draw bars, save them as top5.png",
         TOP_FIVE.format(column="amount", save='plt.savefig("top5.png")'),
         TOP_FIVE.format(column="revenue", save="plt.show()"),
         TOP_FIVE.format(column="revenue", save='plt.savefig("top5.png")'),
+        TOP_FIVE.format(column="total", save='plt.savefig("top5.png")'),
     ],
     "algorithm": [
         "sort by start, then join each interval to the last one where they overlap; test the edges",
         MERGE.format(take="[0]", overlaps="<="),
         MERGE.format(take=".pop(0)", overlaps="<"),
+        MERGE.format(take=".pop()", overlaps="<="),
         MERGE.format(take=".pop(0)", overlaps="<="),
     ],
     "exchange rate": [
@@ -143,9 +148,9 @@ SCRIPT = {
 
 
 class ScriptedModel:
-    """Stands in for a hosted model: knows the tasks, and what it says next."""
+    """Stands in for a hosted model: knows the tasks, and what it says."""
 
     def reply(self, prompt: Prompt) -> str:
-        """The plan, or the code for the next attempt; once the script is at its end, its last code again."""
+        """The plan, or the code for the first attempt or for a repair."""
         plan, *codes = SCRIPT[prompt.task.name]
-        return codes[min(len(prompt.attempts), len(codes) - 1)] if prompt.plan else plan
+        return codes[prompt.repair] if prompt.plan else plan
