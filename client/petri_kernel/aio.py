@@ -21,7 +21,17 @@ from petri_kernel.request import Expect, FileContent, Request, cells, checkpoint
 from petri_kernel.result import Result, row_of
 from petri_kernel.router import Listener
 from petri_kernel.runs import Run
-from petri_kernel.timeline import Image, ImageName, Restored, Timeline, Trial, answered, find_image, image_of, make_timeline
+from petri_kernel.timeline import (
+    Image,
+    ImageName,
+    Restored,
+    Timeline,
+    Trial,
+    answered,
+    find_image,
+    image_of,
+    make_timeline,
+)
 
 # The sessions of whose runs an on_progress is called: by this code, or by what has started this task.
 _TELLING: contextvars.ContextVar[tuple[AsyncSession, ...]] = contextvars.ContextVar("_TELLING", default=())

@@ -379,7 +379,7 @@ class Session:
         return self._submit(coroutine).result()
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine on the session's loop returns, given up where Ctrl-C comes meanwhile: what has not had its turn then is not done."""
+        """What the coroutine returns. It is given up where Ctrl-C comes: what has not had its turn then is not done."""
         future = self._submit(coroutine)
         try:
             return future.result()

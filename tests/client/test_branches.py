@@ -1,4 +1,4 @@
-"""Branches, and the best of several pieces of code: what becomes of them against petri, and which result is the best."""
+"""Branches, and the best of several pieces of code: what becomes of them against petri, and which one is the best."""
 
 import asyncio
 import concurrent.futures
@@ -439,6 +439,26 @@ def test_async_progress_may_wait_for_another_branch_and_not_for_its_own():
 
         assert (await branch.run("print('on the way')", on_progress=look)).ok
         assert found == ["42"]
+
+    in_session(test)
+
+
+def test_async_progress_of_the_sessions_run_may_wait_for_branches():
+    """Waits for ever with a kernel that runs one cell at a time."""
+
+    async def test(session):
+        found = []
+
+        async def look(progress):
+            branch = await session.branch()
+            found.append((await branch.run("'x' in globals()")).result)
+            found.append((await session.best_of(["1 / 0", "6 * 7"])).best.result)
+            with pytest.raises(petri.SessionError, match="can't wait for the end of its own run"):
+                await branch.keep()
+            await session.interrupt()
+
+        assert (await session.run("x = 1\n" + LOOP, on_progress=look)).outcome == "interrupted"
+        assert found == ["False", "42"]
 
     in_session(test)
 

@@ -63,7 +63,8 @@ def test_where_a_run_begins_and_what_becomes_of_it_is_sent_as_texts():
 
 
 def test_a_run_needs_no_turn_where_it_takes_and_leaves_nothing_of_the_present_state():
-    assert Request(from_="a", branch=True, checkpoint="b").metadata() == {"from": "a", "commit": "branch", "checkpoint": "b"}
+    asked = {"from": "a", "commit": "branch", "checkpoint": "b"}
+    assert Request(from_="a", branch=True, checkpoint="b").metadata() == asked
     beside = [Request(fresh=True), Request(from_="a", branch=True), Request(from_="a", commit=False)]
     own = [Request(), Request(from_="a"), Request(commit=False), Request(checkpoint="a")]
     assert ([asked.beside for asked in beside], [asked.beside for asked in own]) == ([True] * 3, [False] * 4)
