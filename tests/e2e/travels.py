@@ -36,6 +36,23 @@ def run(kernel, code, **petri):
     return cell.report["image"]
 
 
+def branch(kernel, code, origin, **petri):
+    """A cell that has to go well beside the session, from the image origin, and is kept; the id of its image."""
+    cell = kernel.ask(code, {"from": origin, "commit": "branch", **petri})
+    assert cell.ok, f"{code}\n{cell}"
+    report = cell.report
+    assert (report["committed"], report["rolled_back"], report["image"]) == (False, False, report["run_id"]), report
+    return report["image"]
+
+
+def look_at(kernel, row, image, expected, where):
+    """Beside the session, which stays where it is."""
+    cell = kernel.ask(row.look, {"from": image, "commit": False})
+    assert cell.ok, f"{where}: {row.look}\n{cell}"
+    assert (cell.report["committed"], cell.report["image"]) == (False, None), where
+    assert cell.result == expected, f"{where}: {row.look}"
+
+
 def check(kernel, row, base):
     """Each state has to be as it was, whichever way leads to it; base: where to begin."""
     kernel.good(f"%restore {base}")
@@ -56,3 +73,30 @@ def check(kernel, row, base):
     crashed = kernel.ask(f"{row.look}\nimport os; os._exit(1)", {"from": made})
     assert crashed.ename == "CellCrashed", crashed
     look(kernel, row, row.after, "after a crash in the state before")
+
+
+def check_branches(kernel, row, base):
+    """The same where each cell runs beside the session, whether what it leaves is kept or not."""
+    kernel.good(f"%restore {base}")
+    made = run(kernel, row.make)
+    kernel.good(f"%restore {base}")
+    changed = branch(kernel, row.change, made)
+    for _ in range(2):
+        look_at(kernel, row, made, row.before, "a branch of a state that the session has had")
+        look_at(kernel, row, changed, row.after, "a branch of a branch")
+    beside = branch(kernel, row.make, base)
+    further = branch(kernel, row.change, beside)
+    look_at(kernel, row, beside, row.before, "made in a branch")
+    look_at(kernel, row, further, row.after, "made and changed in branches")
+    restore(kernel, to=changed)
+    look(kernel, row, row.after, "gone to a branch")
+    look_at(kernel, row, further, row.after, "beside it")
+    restore(kernel, to=beside)
+    look(kernel, row, row.before, "gone to a branch of the base")
+    run(kernel, row.change)
+    look(kernel, row, row.after, "changed by the session in a branch")
+    look_at(kernel, row, beside, row.before, "the branch that the session has left")
+    restore(kernel, to=further)
+    look(kernel, row, row.after, "gone to a branch of a branch")
+    restore(kernel, to=made)
+    look(kernel, row, row.before, "back again")
