@@ -154,6 +154,13 @@ static int is_same(const struct walk *walk, const struct level *level, const cha
     return r < 0 && !before->in_base ? 0 : r;
 }
 
+/* Whether one of two folders hides what the host has there and the other one doesn't: then each name of the host's may
+ * lead elsewhere. */
+static bool hides_others(const struct walk *walk, int fd, int base_fd) {
+    return walk->options->names_only && walk->options->live && base_fd >= 0 &&
+           overlay_is_opaque(fd) != overlay_is_opaque(base_fd);
+}
+
 static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
     struct stat before;
     const bool is_new = !look_below(&level->below, name, &before) || !S_ISDIR(before.st_mode);
@@ -166,6 +173,8 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
         return -errno;
     struct below below = open_below(&level->below, name);
     auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd, host_fd = open_folder(level->host_fd, name);
+    if (hides_others(walk, fd, base_fd))
+        return -E2BIG;
     return walk_level(walk, &(struct level){.fd = fd,
                                             .below = {base_fd, folder_fd},
                                             .host_fd = host_fd,
@@ -202,12 +211,14 @@ static int visit(struct walk *walk, const struct level *level, const char *name)
     return S_ISDIR(st.st_mode) ? visit_folder(walk, level, name, &st) : visit_file(walk, level, name, &st);
 }
 
-/* An entry of what lies below: deleted, where the layer hides it and has nothing in its place. */
+/* An entry of what lies below: deleted, where the layer hides it and has nothing in its place. Where a whiteout of the
+ * base is no more, nothing is deleted, but the name leads elsewhere. */
 static int visit_missing(struct walk *walk, const struct level *level, const char *name) {
-    struct stat st, before;
-    if (look(level->fd, name, &st) || !look_below(&level->below, name, &before))
+    struct stat st;
+    const struct before before = look_before(&level->below, name);
+    if (look(level->fd, name, &st) || (!before.stood && !(before.in_base && walk->options->names_only)))
         return 0;
-    return tell(walk, level, name, &before, (struct cell_file){.change = CELL_DELETED});
+    return tell(walk, level, name, &before.st, (struct cell_file){.change = CELL_DELETED});
 }
 
 /* The same where the entries of the base have been visited. */

@@ -18,7 +18,8 @@ struct changes_options {
     int folder_fd;             /* the notebook's folder below both; -1 for none */
     bool folders;              /* new folders are told as well, before what is in them */
     bool live;                 /* the upper ones are the live files, and the base is the copy of what they were */
-    bool names_only;           /* no contents are read: what may have changed counts as changed */
+    bool names_only;           /* no contents are read: what may have changed counts as changed, also whiteouts of
+                                  live files that are no more; and -E2BIG where that is all of a folder of the host's */
     struct snapshot *snapshot; /* live: knows which files may have changed, and its guards are no names; or NULL */
 };
 

@@ -4,6 +4,7 @@
 #include "tests/sandbox/listing.h"
 #include "tests/sandbox/tmpfs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,6 +200,28 @@ static int list_copies_tells_which_hold_the_same(void *arg) {
     return 0;
 }
 
+/* Their names lead elsewhere, though nothing is deleted. */
+static int list_of_names_tells_whiteouts_that_are_no_more(void *arg) {
+    int root = make_folders();
+    struct listing listing = {0};
+    (void)arg;
+    put_text(root, "folder/removed", "host");
+    put_whiteout(root, "base/removed");
+    check_changes((struct changes_options){.live = true}, "");
+    check_changes((struct changes_options){.live = true, .names_only = true}, "deleted removed");
+    put_folder(root, "base/sub");
+    put_folder(root, "upper/sub");
+    put_opaque(root, "base/sub");
+    check_changes((struct changes_options){.live = true}, "");
+    const struct changes_options names = {.upper_fd = open_folder("upper"),
+                                          .base_fd = open_folder("base"),
+                                          .folder_fd = open_folder("folder"),
+                                          .live = true,
+                                          .names_only = true};
+    CHECK_EQUAL(changes_list(&names, listing_add, &listing), -E2BIG);
+    return 0;
+}
+
 /* What is no content is made anew for each cell. */
 static int list_copied_layer_takes_a_fifo_made_anew_for_the_same(void *arg) {
     int root = make_folders();
@@ -267,6 +290,7 @@ int main(void) {
         PART(list_files_of_the_host),
         PART(list_copied_layer_with_forged_times_finds_the_change),
         PART(list_copies_tells_which_hold_the_same),
+        PART(list_of_names_tells_whiteouts_that_are_no_more),
         PART(list_copied_layer_takes_a_fifo_made_anew_for_the_same),
         PART(list_live_files_reads_only_what_may_have_changed),
         PART(list_deep_layer_ends_at_a_depth),
