@@ -285,9 +285,10 @@ def test_branch_of_a_state_that_is_not_there_is_refused_before_it_runs(start, co
 def test_branch_goes_on_and_is_kept_where_its_state_is_forgotten_while_it_runs(start, configure):
     configure(profiles={"notebook": {"history": 2}})
     small = start()
-    image = run(small, "x = ['a']; open('f', 'w').write('a'); import tempfile; t = tempfile.TemporaryFile(); t.write(b'a'); t.flush()")
+    run(small, "import tempfile; t = tempfile.TemporaryFile(); t.write(b'a'); t.flush()")
+    image = run(small, "x = ['a']; open('f', 'w').write('a')")
     code = "print('began', flush=True); input(); x.append('b'); open('f', 'a').write('b'); t.write(b'b'); t.seek(0); t.read()"
-    aside = begin(small, code, **{"from": image, "commit": "branch"})
+    aside = begin(small, code, **{"from": image, "commit": "branch", "checkpoint": "aside"})
     messages = wait_for_prints(small, aside)
     for n in range(4):
         run(small, f"x = {n}; open('f', 'w').write('later'); t.truncate(0)")
@@ -299,16 +300,17 @@ def test_branch_goes_on_and_is_kept_where_its_state_is_forgotten_while_it_runs(s
     assert small.value("x, open('f').read(), t.seek(0), t.read()") == "(['a', 'b'], 'ab', 0, b'ab')"
 
 
-def test_kept_branches_count_for_the_limit_of_history_and_a_line_says_what_is_gone(start, configure):
+def test_kept_branches_count_for_the_limit_of_history_and_the_oldest_go(start, configure):
     configure(profiles={"notebook": {"history": 4}})
     small = start()
-    image = run(small, "x = 0")
-    run(small, "y = 1")
-    kept = [branch(small, f"x = {n}", image, checkpoint=f"n{n}") for n in range(1, 4)]
-    assert sum(one["kept"] for one in timeline(small)["images"]) == 4
-    assert small.value("x") == "0"
+    image = run(small, "x = 0", checkpoint="base")
+    here = run(small, "y = 1")
+    kept = [branch(small, f"x = {n}", "base") for n in range(1, 7)]
+    assert [one["image"] for one in timeline(small)["images"] if one["kept"]] == [image, here, *kept[-2:]]
+    assert small.ask("x", {"from": kept[0], "commit": False}).ename == "UnknownImage"
+    assert small.value("x, y") == "(0, 1)"
     restore(small, to=kept[-1])
-    assert small.value("x") == "3"
+    assert small.value("x") == "6"
 
 
 # The end of the kernel
@@ -333,3 +335,28 @@ def test_kernel_that_ends_while_branches_run_leaves_no_process(start, restart_it
     else:
         ending.manager.shutdown_kernel()
     assert wait_for_end(processes, 60) == 0
+
+
+# What is otherwise in a branch: docs/time-travel.md
+
+
+def test_database_that_was_open_before_is_read_in_a_branch_and_written_by_a_connection_of_its_own(kernel):
+    image = run(kernel, "import sqlite3\nc = sqlite3.connect('old.db', isolation_level=None)\n"
+                "_ = c.execute('create table t (x)'); _ = c.execute('insert into t values (1)')")  # fmt: skip
+    cell = kernel.ask("c.execute('insert into t values (2)')", {"from": image, "commit": False})
+    assert (cell.ename, cell.reply["evalue"]) == ("OperationalError", "attempt to write a readonly database")
+    own = "d = sqlite3.connect('old.db', isolation_level=None); _ = d.execute('insert into t values (3)')"
+    aside = branch(kernel, own, image)
+    look = "c.execute('select sum(x) from t').fetchone(), d.execute('pragma integrity_check').fetchone()"
+    assert value_in(kernel, aside, look) == "((4,), ('ok',))"
+    restore(kernel, to=aside)
+    assert kernel.value(look) == "((4,), ('ok',))"
+
+
+def test_folder_that_was_there_before_is_moved_in_a_branch_as_between_file_systems(kernel):
+    image = run(kernel, "import os, shutil; os.mkdir('moved'); open('moved/in', 'w').write('in')")
+    cell = kernel.ask("os.rename('moved', 'there')", {"from": image, "commit": False})
+    assert (cell.ename, "Invalid cross-device link" in cell.reply["evalue"]) == ("OSError", True)
+    aside = branch(kernel, "_ = shutil.move('moved', 'there')", image)
+    restore(kernel, to=aside)
+    assert kernel.value("os.path.exists('moved'), open('there/in').read()") == "(False, 'in')"

@@ -491,6 +491,16 @@ OBJECTS = {
         "folder = base.parent", "(folder / 'host.txt').unlink(); shutil.rmtree(folder / 'kept'); (folder / 'kept').mkdir()",
         "(folder / 'host.txt').exists(), os.listdir(folder / 'kept')", "(True, ['inner'])", "(False, [])",
     ),
+    "file of the host that is open and removed": Row(
+        "f = open(base.parent / 'host.txt'); _ = f.read(1)", "(base.parent / 'host.txt').unlink()",
+        "(base.parent / 'host.txt').exists(), f.read()", "(True, 'ost')", "(False, 'ost')",
+    ),
+    "folder of the host that is made anew while a file in it is open": Row(
+        "folder = base.parent / 'kept'; (folder / 'mine').touch(); f = open(folder / 'inner')",
+        "shutil.rmtree(folder); folder.mkdir()",
+        "sorted(os.listdir(folder)), (folder / 'inner').exists(), f.read()",
+        "(['inner', 'mine'], True, 'inner')", "([], False, 'inner')",
+    ),
     "file of the host that is moved and mapped": Row(
         "with open(base.parent / 'host.txt') as f: m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)",
         "os.rename(base.parent / 'host.txt', 'mine'); open('mine', 'a').write('+')",
@@ -531,6 +541,12 @@ def test_object_is_as_it_was_in_each_state_that_one_goes_to(kernel, row):
     check(kernel, row, "rows")
 
 
-@pytest.mark.parametrize("row", OBJECTS.values(), ids=OBJECTS)
+# In a branch files and folders that were there before are others: a folder can't be renamed, and a file has another
+# number, which SQLite compares before it writes a journal (test_branches.py).
+NOT_IN_BRANCHES = {"folders that exchange names", "database with an open transaction"}
+IN_BRANCHES = {name: row for name, row in OBJECTS.items() if name not in NOT_IN_BRANCHES}
+
+
+@pytest.mark.parametrize("row", IN_BRANCHES.values(), ids=IN_BRANCHES)
 def test_object_is_as_it_was_in_branches_and_where_the_session_goes_to_them(kernel, row):
     check_branches(kernel, row, "rows")
