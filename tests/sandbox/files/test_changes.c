@@ -209,9 +209,8 @@ static int list_of_names_tells_whiteouts_that_are_no_more(void *arg) {
     put_whiteout(root, "base/removed");
     check_changes((struct changes_options){.live = true}, "");
     check_changes((struct changes_options){.live = true, .names_only = true}, "deleted removed");
-    put_folder(root, "base/sub");
-    put_folder(root, "upper/sub");
-    put_opaque(root, "base/sub");
+    put_folder(root, "upper/both");
+    put_opaque(root, "base/both");
     check_changes((struct changes_options){.live = true}, "");
     const struct changes_options names = {.upper_fd = open_folder("upper"),
                                           .base_fd = open_folder("base"),
