@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from conftest import shared_kernel  # noqa: F401
-from travels import restore
+from travels import branch, restore
 
 pytestmark = pytest.mark.xdist_group("time-travel-hostile")  # one process: the kernel is there once
 
@@ -170,7 +170,10 @@ HOSTILE = {
 TAKES_ROOM = {"large files that are open and unlinked", "files that are mapped by the hundred"}
 # To fill the disk takes seconds.
 LONG = {"the disk, full to the last name"}
+# It renames a folder that was there before, which a branch can't (test_branches.py).
+NOT_IN_BRANCHES = "the current folder, moved into another"
 ROWS = [pytest.param(what, id=what, marks=[pytest.mark.thorough] if what in LONG else []) for what in HOSTILE]
+IN_BRANCHES = [row for row in ROWS if row.id != NOT_IN_BRANCHES]
 
 
 @pytest.fixture(scope="module")
@@ -217,6 +220,36 @@ def test_state_before_a_hostile_cell_is_there_again_and_the_one_after_it_too(ker
         is_there(kernel, "undone once more")
     restore(kernel, to="rows")
     is_there(kernel, "restored")
+
+
+def is_shown_beside(kernel, image, look, expected, where):
+    cell = kernel.ask(look, {"from": image, "commit": False})
+    assert cell.ok and cell.result == expected, f"{where}: {cell.result} {cell.reply.get('evalue')}"
+
+
+@pytest.mark.parametrize("what", IN_BRANCHES)
+def test_state_that_a_hostile_branch_begins_with_is_there_again_and_the_one_after_it_too(kernel, what):
+    code, look, expected = HOSTILE[what]
+    kernel.good("%restore rows")
+    used = kernel.ask(USED, {"commit": False}).result
+    hostile = kernel.ask(textwrap.dedent(code).strip(), {"from": "rows", "commit": "branch"})
+    kept = hostile.report["image"]
+    is_there(kernel, "beside a branch that is kept")
+    is_shown_beside(kernel, "rows", LOOK, THERE, "another branch of the same state")
+    if look:
+        assert hostile.ok, hostile.reply.get("evalue")
+        is_shown_beside(kernel, kept, look, expected, "a branch of the branch")
+        further = branch(kernel, "further = 1", kept)
+        for image in (kept, further, kept):
+            restore(kernel, to=image)
+            is_shown(kernel, look, expected, "gone to")
+        kernel.good("%restore rows")
+    elif kept:
+        kernel.ask("1", {"from": kept, "commit": False, "limits": {"timeout": "3s"}})
+    is_there(kernel, "gone back")
+    if not look and what not in TAKES_ROOM:
+        now = kernel.ask(USED, {"commit": False}).result
+        assert int(now) - int(used) <= 1, "what was not kept takes room"
 
 
 @pytest.mark.thorough
