@@ -4,10 +4,11 @@ what they leave.
 """
 
 import os
+import time
 
 import pytest
 
-from branches import answer_next, begin, finish, timeline, wait_for_prints
+from branches import answer_next, begin, finish, state_of, wait_for_prints
 from conftest import shared_kernel  # noqa: F401
 from processes import footprint
 from travels import branch, restore, run
@@ -207,3 +208,105 @@ def test_branch_that_spoils_itself_leaves_the_session_whole_and_one_can_go_there
         restore(kernel, to=image)
     assert kernel.value(look) == "(['kept'], 'kept', ['kept'])"
     assert value_in(kernel, image, look) == "(['kept'], 'kept', ['kept'])"
+
+
+# Limits for all together
+
+FILL = """
+def fill(name, step=1 << 20):
+    fd, n = os.open(name, os.O_WRONLY | os.O_CREAT), 0
+    while step:
+        try: n += os.write(fd, b'x' * step)
+        except OSError as error:
+            assert error.errno == errno.ENOSPC, error
+            step //= 2
+    os.close(fd)
+    return n
+"""
+
+
+def test_branches_that_fill_the_disk_together_get_no_more_than_it_has_and_the_session_goes_on(start, configure):
+    configure(profiles={"notebook": {"disk": "64M"}})
+    small = start()
+    image = run(small, "import errno, os; open('kept', 'wb').write(bytes(8 << 20))\n" + FILL)
+    code = "n = fill('full'); print(n, flush=True); input(); os.path.getsize('full') == n"
+    requests = [begin(small, code, **{"from": image, "commit": "branch"}) for _ in range(2)]
+    messages = wait_for_prints(small, *requests)
+    assert answer_next(small, "") in requests and answer_next(small, "") in requests
+    cells = finish(small, messages, *requests)
+    assert [cell.result for cell in cells] == ["True", "True"]
+    assert sum(int(cell.stdout) for cell in cells) <= 64 << 20
+    assert small.value("os.path.getsize('kept') >> 20, os.path.exists('full')") == "(8, False)"
+    restore(small, to=image)
+    for cell in cells:
+        if (state_of(small, cell.report["image"]) or {}).get("kept"):
+            restore(small, to=cell.report["image"])
+            assert int(small.value("os.path.getsize('full')")) == int(cell.stdout)
+    restore(small, to=image)
+    assert small.value("open('more', 'wb').write(bytes(1 << 20)), os.path.getsize('kept') >> 20") == "(1048576, 8)"
+
+
+def test_branches_have_the_limit_of_memory_each(kernel):
+    kernel.good("%restore rows")
+    image = run(kernel, "kept = 1")
+    code = "big = bytearray(b'x') * (300 << 20); print('has', flush=True); input(); len(big) >> 20"
+    spec = {"from": image, "commit": "branch", "limits": {"memory": "400M"}}
+    requests = [begin(kernel, code, **spec) for _ in range(2)]
+    messages = wait_for_prints(kernel, *requests)
+    for _ in requests:
+        answer_next(kernel, "")
+    assert [cell.result for cell in finish(kernel, messages, *requests)] == ["300", "300"]
+
+
+def test_branch_with_all_the_processes_that_it_may_have_takes_none_from_the_session(kernel):
+    kernel.good("%restore rows")
+    image = run(kernel, "kept = 1")
+    code = """n = 0
+while True:
+    try: pid = os.fork()
+    except OSError: break
+    if not pid: signal.pause()
+    n += 1
+print('has', n > 20, flush=True); input()"""
+    bomb = begin(kernel, code, **{"from": image, "commit": "branch", "limits": {"processes": 60}})
+    messages = wait_for_prints(kernel, bomb)
+    own = kernel.send_asking("sum(subprocess.call('true') for _ in range(5)), kept", {})
+    assert finish(kernel, messages, own)[0].result == "(0, 1)"
+    assert answer_next(kernel, "") == bomb
+    (cell,) = finish(kernel, messages, bomb)
+    assert cell.stdout == "has True\n"
+    assert kernel.value("subprocess.call('true')") == "0"
+
+
+def rest(kernel):
+    """The footprint once it is the same five times in a row."""
+    seen = []
+    while len(seen) < 5 or seen[-5:] != [seen[-1]] * 5 or seen[-1] is None:
+        kernel.control("kernel_info_request")
+        time.sleep(0.02)
+        seen.append(footprint(kernel.pid))
+        assert len(seen) < 1000, seen[-20:]
+    return seen[-1]
+
+
+def test_hundreds_of_branches_that_are_kept_and_gone_leave_no_process_descriptor_mount_and_file(start, configure):
+    configure(profiles={"notebook": {"history": 6}})
+    small = start()
+    run(small, "import os, threading, mmap, tempfile; t = threading.Thread(target=threading.Event().wait, daemon=True); t.start()")
+    run(small, "m = mmap.mmap(-1, 4096); f = tempfile.TemporaryFile(); r, w = os.pipe(); s = os.statvfs('/tmp')", checkpoint="base")
+    used = "s = os.statvfs('/tmp'); s.f_blocks - s.f_bfree, s.f_files - s.f_ffree"
+    code = "open('n', 'w').write('{n}'); m[0] = {n} % 251; f.write(b'x'); f.flush()"
+    for n in range(8):
+        branch(small, code.format(n=n), "base")
+    before, room = rest(small), small.ask(used, {"commit": False}).result
+    for n in range(300):
+        kept = branch(small, code.format(n=n), "base")
+        if n % 10 == 0:
+            restore(small, to=kept)
+            assert small.ask("open('n').read(), m[0]", {"commit": False}).result == f"('{n}', {n % 251})"
+            small.good("%restore base")
+    for n in range(8):
+        branch(small, code.format(n=n), "base")
+    after = rest(small)
+    assert {what: (before[what], after[what]) for what in before if after[what] > before[what]} == {}
+    assert small.ask(used, {"commit": False}).result == room
