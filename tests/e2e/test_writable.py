@@ -357,3 +357,29 @@ def test_petri_run_writes_no_folder(configure, tmp_path):
     done = subprocess.run([PETRI, "run", "-"], input="open('a.txt', 'w').write('a')", text=True, cwd=tmp_path,
                           capture_output=True, check=False)  # fmt: skip
     assert json.loads(done.stdout)["outcome"] == "ok" and tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize("commit", ["branch", False])
+def test_branch_writes_nothing_to_the_folder_and_its_session_sees_nothing_of_it(kernel, tmp_path, commit):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / "gone.txt").write_text("gone")
+    image = kernel.ask("import os; open('mine.txt', 'w').write('mine')", {}).report["image"]
+    before = tree(tmp_path)
+    code = "open('old.txt', 'a').write('+'); os.unlink('gone.txt'); open('mine.txt', 'w').write('+'); os.mkdir('d'); open('d/new', 'w').write('')"
+    cell = kernel.ask(code, {"from": image, "commit": commit})
+    assert cell.ok, str(cell)
+    assert {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")} == before
+    look = "open('old.txt').read(), open('mine.txt').read(), os.path.exists('gone.txt'), os.path.exists('d')"
+    assert kernel.value(look) == "('old', 'mine', True, False)"
+
+
+def test_file_of_a_branch_is_written_whole_once_a_cell_changes_it_where_the_session_went(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    image = kernel.ask("x = 1", {}).report["image"]
+    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
+    aside = kernel.ask(code, {"from": image, "commit": "branch"}).report["image"]
+    assert kernel.control("petri_restore_request", {"to": aside})["status"] == "ok"
+    assert kernel.value("open('old.txt').read(), open('new.txt').read()") == "('old+branch', 'new')"
+    kernel.good("for name in ('old.txt', 'new.txt'): open(name, 'a').write('+cell')")
+    texts = {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
+    assert texts == {"old.txt": "old+branch+cell", "new.txt": "new+cell"}

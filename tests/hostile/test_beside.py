@@ -1,4 +1,4 @@
-"""Hostile cells as fresh runs, beside a cell of the session's that runs all the while and is not to notice."""
+"""Hostile cells as fresh runs and as branches, beside a cell of the session's that runs all the while and is not to notice."""
 
 import queue
 import time
@@ -9,6 +9,9 @@ from test_corpus import check_ending
 
 # Those that begin with the session's state, or that somebody has to interrupt, are no fresh runs.
 CASES = [case for case in corpus.from_file() if not case.setup and not case.interrupt]
+
+# The state that all branches begin with.
+PLANTED = "planted"
 
 # Uses all of the state again and again, and says so. Interrupted, it ends between two rounds: no answer is left behind.
 BYSTANDER = """
@@ -36,13 +39,13 @@ def start_bystander(session):
     return request
 
 
-def run_fresh(session, case):
+def run_beside(session, case, petri):
     limits = {**LIMITS, **({} if "timeout" in case.outcomes else PATIENCE), **case.limits}
     started = time.monotonic()
-    request = session.request(case.code, limits, petri={"fresh": True}, **case.content)
+    request = session.request(case.code, limits, petri=petri, **case.content)
     run = session.gather(request, started + seconds(limits["timeout"]) * SLOW + GRACE_S + LATE_S, started)
     check_ending(case, run, limits)
-    assert run.report["fresh"], str(run)
+    return run
 
 
 def end_bystander(session, request):
@@ -52,16 +55,18 @@ def end_bystander(session, request):
     assert run.outcome == "ok" and run.cell.stdout.endswith("undisturbed True\n"), str(run)
 
 
-def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place):
+def run_all_beside(place, run_case):
+    """run_case(session, case) for each case that this way has all for."""
     session = place.get()
     tried = []
     try:
+        session.do(f"%checkpoint {PLANTED}")
         request = start_bystander(session)
         for case in CASES:
             if case.needs and not place.way.interpreter.has(case.needs):
                 continue
             tried.append(case.name)
-            run_fresh(session, case)
+            run_case(session, case)
             place.canaries.check()
         end_bystander(session, request)
         session.look()
@@ -73,3 +78,19 @@ def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place):
         place.drop()
         raise AssertionError(f"in {tried[-1:]}") from error
     assert len(tried) > len(CASES) // 2
+
+
+def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place):
+    def run_case(session, case):
+        assert run_beside(session, case, {"fresh": True}).report["fresh"]
+
+    run_all_beside(place, run_case)
+
+
+def test_hostile_branches_do_not_disturb_the_cell_beside_them_and_are_kept_where_they_end_well(place):
+    def run_case(session, case):
+        run = run_beside(session, case, {"from": PLANTED, "commit": "branch"})
+        assert run.report["image"] == (None if run.report["rolled_back"] else run.report["run_id"]), str(run)
+        assert not run.report["committed"]
+
+    run_all_beside(place, run_case)
