@@ -248,101 +248,102 @@ static void file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes
     CHECK_TEXT(live_do(live, "file /tmp/d.txt"), "ENOENT");
     CHECK_EQUAL(number_of(live, "live/files/folder/a.txt"), a);
     CHECK_EQUAL(number_of(live, "live/files/private/tmp/b.txt"), b);
+}
 
-    /* The overlay remembers the name of a file that is open. */
-    static void file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_session_goes_to(struct live * live) {
-        CHECK(live_call(live, SYS_open, "\"host.txt %d", O_RDONLY) > 0);
-        struct kept_image *one = keep(live);
-        struct cell *cell = branch(live, one);
-        CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
-        struct kept_image *two = keep_branch(cell);
-        for (int i = 0; i < 2; i++) {
-            go(live, two);
-            CHECK_TEXT(live_do(live, "file host.txt"), "ENOENT");
-            go(live, one);
-            CHECK_TEXT(live_do(live, "file host.txt"), "host");
-        }
-    }
-
-    /* The kernel reads its output where the cell says. */
-    static void session_that_goes_to_a_branch_speaks_by_its_pipes(struct live * live) {
-        struct kept_image *one = keep(live);
-        struct kept_image *two = keep_branch(branch(live, one));
-        char text[16] = "";
-        for (int i = 0; i < 2; i++) {
-            go(live, two);
-            struct cell *cell = live_start(live);
-            CHECK_TEXT(live_ask(cell, "say 1 two"), "3");
-            CHECK_EQUAL(read(cell_stdout_fd(cell), text, sizeof text - 1), 3);
-            CHECK_TEXT(text, "two");
-            if (i == 0)
-                cell_discard(cell);
-            else
-                live_commit(cell);
-        }
-        struct cell *after = live_start(live);
-        CHECK_TEXT(live_ask(after, "say 2 six"), "3");
-        CHECK_EQUAL(read(cell_stderr_fd(after), text, sizeof text - 1), 3);
-        CHECK_TEXT(text, "six");
-        cell_discard(after);
+/* The overlay remembers the name of a file that is open. */
+static void file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_session_goes_to(struct live *live) {
+    CHECK(live_call(live, SYS_open, "\"host.txt %d", O_RDONLY) > 0);
+    struct kept_image *one = keep(live);
+    struct cell *cell = branch(live, one);
+    CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
+    struct kept_image *two = keep_branch(cell);
+    for (int i = 0; i < 2; i++) {
+        go(live, two);
+        CHECK_TEXT(live_do(live, "file host.txt"), "ENOENT");
         go(live, one);
-        struct cell *first = live_start(live);
-        CHECK_TEXT(live_ask(first, "say 1 one"), "3");
-        CHECK_EQUAL(cell_stdout_fd(first), session_stdout_fd(live->session));
-        CHECK_EQUAL(read(cell_stdout_fd(first), text, sizeof text - 1), 3);
-        cell_discard(first);
+        CHECK_TEXT(live_do(live, "file host.txt"), "host");
     }
+}
 
-    static int count_entries(const struct live *live, const char *folder) {
-        auto_fd fd = openat(live->session->zygote.files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        char path[64];
-        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        return live_count_entries(path);
+/* The kernel reads its output where the cell says. */
+static void session_that_goes_to_a_branch_speaks_by_its_pipes(struct live *live) {
+    struct kept_image *one = keep(live);
+    struct kept_image *two = keep_branch(branch(live, one));
+    char text[16] = "";
+    for (int i = 0; i < 2; i++) {
+        go(live, two);
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "say 1 two"), "3");
+        CHECK_EQUAL(read(cell_stdout_fd(cell), text, sizeof text - 1), 3);
+        CHECK_TEXT(text, "two");
+        if (i == 0)
+            cell_discard(cell);
+        else
+            live_commit(cell);
     }
+    struct cell *after = live_start(live);
+    CHECK_TEXT(live_ask(after, "say 2 six"), "3");
+    CHECK_EQUAL(read(cell_stderr_fd(after), text, sizeof text - 1), 3);
+    CHECK_TEXT(text, "six");
+    cell_discard(after);
+    go(live, one);
+    struct cell *first = live_start(live);
+    CHECK_TEXT(live_ask(first, "say 1 one"), "3");
+    CHECK_EQUAL(cell_stdout_fd(first), session_stdout_fd(live->session));
+    CHECK_EQUAL(read(cell_stdout_fd(first), text, sizeof text - 1), 3);
+    cell_discard(first);
+}
 
-    static void hundred_branches_leave_nothing(struct live * live) {
-        int tasks = 0, descriptors = 0, mounts = 0;
-        CHECK_TEXT(live_do(live, "thread wait"), "0");
-        CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
-        for (int i = 0; i < live_times(102); i++) {
-            struct kept_image *kept = keep(live);
-            struct cell *a = branch(live, kept), *b = branch(live, kept);
-            CHECK_TEXT(live_ask(a, "append a.txt +a"), "ok");
-            CHECK_TEXT(live_ask(b, "add 1"), "1");
-            CHECK_TEXT(live_do(live, "put a.txt %d", i), "ok");
-            session_forget(live->session, kept);
-            cell_discard(a);
-            cell_discard(b);
-            if (i == 2) {
-                while (session_settle(live->session))
-                    usleep(1000);
-                tasks = live_count_processes();
-                descriptors = live_count_entries("/proc/self/fd");
-                mounts = live_count_lines("/proc/self/mounts");
-            }
+static int count_entries(const struct live *live, const char *folder) {
+    auto_fd fd = openat(live->session->zygote.files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return live_count_entries(path);
+}
+
+static void hundred_branches_leave_nothing(struct live *live) {
+    int tasks = 0, descriptors = 0, mounts = 0;
+    CHECK_TEXT(live_do(live, "thread wait"), "0");
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    for (int i = 0; i < live_times(102); i++) {
+        struct kept_image *kept = keep(live);
+        struct cell *a = branch(live, kept), *b = branch(live, kept);
+        CHECK_TEXT(live_ask(a, "append a.txt +a"), "ok");
+        CHECK_TEXT(live_ask(b, "add 1"), "1");
+        CHECK_TEXT(live_do(live, "put a.txt %d", i), "ok");
+        session_forget(live->session, kept);
+        cell_discard(a);
+        cell_discard(b);
+        if (i == 2) {
+            while (session_settle(live->session))
+                usleep(1000);
+            tasks = live_count_processes();
+            descriptors = live_count_entries("/proc/self/fd");
+            mounts = live_count_lines("/proc/self/mounts");
         }
-        for (int ms = 0; session_settle(live->session) || live_count_processes() > tasks; ms++) {
-            CHECK(ms < STUCK_MS); /* the zygote's next sandbox, and what was killed, take a while */
-            usleep(1000);
-        }
-        CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
-        CHECK_EQUAL(live_count_lines("/proc/self/mounts"), mounts);
-        CHECK_EQUAL(count_entries(live, "kept/versions"), count_entries(live, "kept/aside")); /* which is empty */
     }
+    for (int ms = 0; session_settle(live->session) || live_count_processes() > tasks; ms++) {
+        CHECK(ms < STUCK_MS); /* the zygote's next sandbox, and what was killed, take a while */
+        usleep(1000);
+    }
+    CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(live_count_lines("/proc/self/mounts"), mounts);
+    CHECK_EQUAL(count_entries(live, "kept/versions"), count_entries(live, "kept/aside")); /* which is empty */
+}
 
-    int main(void) {
-        const struct live_case cases[] = {
-            LIVE_CASE(branches_of_one_image_have_nothing_in_common),
-            LIVE_CASE(branch_goes_on_when_its_image_is_forgotten_or_gone_back_to),
-            LIVE_CASE(changes_of_a_branch_are_those_of_the_files_of_its_time),
-            LIVE_CASE(file_without_a_name_is_a_copy_of_what_it_was_then),
-            LIVE_CASE(branch_writes_its_files_by_its_mappings_also_under_its_locks),
-            LIVE_CASE(large_mapped_file_is_there_and_not_copied),
-            LIVE_CASE(branch_that_is_kept_is_a_state_like_others),
-            LIVE_CASE(file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes_there),
-            LIVE_CASE(file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_session_goes_to),
-            LIVE_CASE(session_that_goes_to_a_branch_speaks_by_its_pipes),
-            LIVE_CASE(hundred_branches_leave_nothing),
-        };
-        return live_main("branches", cases, sizeof cases / sizeof cases[0]);
-    }
+int main(void) {
+    const struct live_case cases[] = {
+        LIVE_CASE(branches_of_one_image_have_nothing_in_common),
+        LIVE_CASE(branch_goes_on_when_its_image_is_forgotten_or_gone_back_to),
+        LIVE_CASE(changes_of_a_branch_are_those_of_the_files_of_its_time),
+        LIVE_CASE(file_without_a_name_is_a_copy_of_what_it_was_then),
+        LIVE_CASE(branch_writes_its_files_by_its_mappings_also_under_its_locks),
+        LIVE_CASE(large_mapped_file_is_there_and_not_copied),
+        LIVE_CASE(branch_that_is_kept_is_a_state_like_others),
+        LIVE_CASE(file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes_there),
+        LIVE_CASE(file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_session_goes_to),
+        LIVE_CASE(session_that_goes_to_a_branch_speaks_by_its_pipes),
+        LIVE_CASE(hundred_branches_leave_nothing),
+    };
+    return live_main("branches", cases, sizeof cases / sizeof cases[0]);
+}
