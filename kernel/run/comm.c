@@ -15,11 +15,14 @@
 #include "kernel/run/account.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/travel.h"
 
 static void begin_comm(struct run *run, json_t **ret_frame) {
     struct runner *runner = run->runner;
     const struct message *message = &run->request->message;
-    account_begin(runner->accounts, run);
+    travel_start(run);
+    if (run->result.outcome == OUTCOME_OK)
+        account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)
         return;
     comms_note(run->comms, message->msg_type, message->content);

@@ -4,6 +4,7 @@ import pytest
 
 from branches import answer_next, begin, finish, state_of, timeline, wait_for_prints
 from conftest import shared_kernel as kernel  # noqa: F401
+from kernels import is_idle, printed_by
 from processes import open_family, wait_for_end
 from travels import branch, restore, run
 
@@ -16,6 +17,13 @@ def value_in(kernel, image, code):
     cell = kernel.ask(code, {"from": image, "commit": False})
     assert cell.ok, f"{code}\n{cell}"
     return cell.result
+
+
+@pytest.fixture
+def patient(start, configure):
+    """A kernel that gives an interrupted cell long to end: a first traceback takes its time on a busy machine."""
+    configure(interrupt_grace="1m")
+    return start()
 
 
 # At once
@@ -51,24 +59,33 @@ def test_branch_runs_at_once_with_the_session_s_own_cell(kernel):
     assert kernel.value("x") == "'own!'"
 
 
-def test_interrupt_of_one_branch_leaves_the_other_one_and_the_session_alone(kernel):
-    image = run(kernel, "x = 'before'")
+def test_interrupt_of_one_branch_leaves_the_other_one_and_the_session_alone(patient):
+    image = run(patient, "x = 'before'")
     loop = "x = 'looped'; print('began', flush=True)\nwhile True: pass"
-    a = begin(kernel, loop, **{"from": image, "commit": "branch"})
-    b = begin(kernel, "print('began', flush=True); x = input(); x", **{"from": image, "commit": "branch"})
-    messages = wait_for_prints(kernel, a, b)
-    message = kernel.client.session.msg("interrupt_request", {}, metadata={"petri": {"request": a}})
-    kernel.client.control_channel.send(message)
-    assert kernel.client.get_control_msg(timeout=60)["content"]["status"] == "ok"
-    (interrupted,) = finish(kernel, messages, a)
+    a = begin(patient, loop, **{"from": image, "commit": "branch"})
+    b = begin(patient, "print('began', flush=True); x = input(); x", **{"from": image, "commit": "branch"})
+    messages = wait_for_prints(patient, a, b)
+    message = patient.client.session.msg("interrupt_request", {}, metadata={"petri": {"request": a}})
+    patient.client.control_channel.send(message)
+    assert patient.client.get_control_msg(timeout=60)["content"]["status"] == "ok"
+    (interrupted,) = finish(patient, messages, a)
     assert (interrupted.ename, interrupted.report["outcome"]) == ("KeyboardInterrupt", "interrupted")
-    assert not kernel.has_reply(b)
-    assert answer_next(kernel, "answered") == b
-    (other,) = finish(kernel, messages, b)
+    assert not patient.has_reply(b)
+    assert answer_next(patient, "answered") == b
+    (other,) = finish(patient, messages, b)
     assert other.result == "'answered'"
     # As in the session, what an interrupted cell has done until then is there.
-    assert value_in(kernel, interrupted.report["image"], "x") == "'looped'"
-    assert kernel.value("x") == "'before'"
+    assert value_in(patient, interrupted.report["image"], "x") == "'looped'"
+    assert patient.value("x") == "'before'"
+
+
+def test_interrupt_of_all_ends_the_branches_and_the_session_s_own_cell(patient):
+    image = run(patient, "x = 1")
+    loop = "print('began', flush=True)\nwhile True: pass"
+    requests = [begin(patient, loop), begin(patient, loop, **{"from": image, "commit": "branch"})]
+    messages = wait_for_prints(patient, *requests)
+    assert patient.control("interrupt_request")["status"] == "ok"
+    assert [cell.ename for cell in finish(patient, messages, *requests)] == ["KeyboardInterrupt"] * 2
 
 
 def test_session_goes_to_the_state_that_a_branch_began_with_and_changes_it_while_that_runs(kernel):
@@ -165,6 +182,20 @@ def test_comm_that_a_branch_opens_is_the_session_s_once_it_goes_there(kernel):
     run(kernel, "kept.close()")
 
 
+@pytest.mark.parametrize("commit", ["branch", False])
+def test_message_of_a_widget_may_run_in_a_branch_and_leaves_the_session_as_it_is(kernel, commit):
+    image = run(kernel, "got = []; from comm import create_comm\n"
+                "c = create_comm(target_name='t', comm_id='asked'); c.on_msg(lambda m: (got.append(1), print(got)))")  # fmt: skip
+    run(kernel, "got.append(2)")
+    petri = {"petri": {"from": image, "commit": commit}}
+    message = kernel.client.session.msg("comm_msg", {"comm_id": "asked", "data": {}}, metadata=petri)
+    kernel.client.shell_channel.send(message)
+    messages = kernel.iopub_until(message["header"]["msg_id"], is_idle)
+    assert printed_by(messages, message["header"]["msg_id"]) == "[1]\n"
+    assert kernel.value("got") == "[2]"
+    run(kernel, "c.close()")
+
+
 def test_limits_of_a_branch_are_those_of_its_state_and_its_own_end_with_it(kernel):
     image = run(kernel, "x = 1")
     kernel.good("%limits timeout=50m")
@@ -206,6 +237,16 @@ def test_branch_that_raises_is_kept_and_aborts_no_request(kernel):
     raised, after = finish(kernel, [], aside, own)
     assert (raised.ename, raised.report["outcome"], after.result) == ("ZeroDivisionError", "error", "1")
     assert value_in(kernel, raised.report["image"], "x") == "2"
+
+
+def test_branches_run_one_after_the_other_where_the_session_has_one_processor(start):
+    strict = start(name="petri-strict")
+    image = run(strict, "x = []")
+    aside = begin(strict, "print('began', flush=True); input(); x.append('aside'); x", **{"from": image, "commit": "branch"})
+    messages = wait_for_prints(strict, aside)
+    own = begin(strict, "x.append('own'); x")
+    assert answer_next(strict, "") == aside
+    assert [cell.result for cell in finish(strict, messages, aside, own)] == ["['aside']", "['own']"]
 
 
 def test_code_without_history_in_a_branch_is_kept_without_a_number(kernel):
