@@ -401,3 +401,13 @@ def test_folder_that_was_there_before_is_moved_in_a_branch_as_between_file_syste
     aside = branch(kernel, "_ = shutil.move('moved', 'there')", image)
     restore(kernel, to=aside)
     assert kernel.value("os.path.exists('moved'), open('there/in').read()") == "(False, 'in')"
+
+
+def test_name_of_a_file_of_several_that_a_branch_writes_is_a_file_of_its_own(kernel):
+    image = run(kernel, "import os; open('one', 'w').write('1'); os.link('one', 'other')")
+    cell = kernel.ask("open('one', 'a').write('2'); os.path.samefile('one', 'other')", {"from": image, "commit": "branch"})
+    assert cell.result == "False"
+    restore(kernel, to=cell.report["image"])
+    assert kernel.value("open('one').read(), open('other').read()") == "('12', '1')"
+    restore(kernel, to=image)
+    assert kernel.value("os.path.samefile('one', 'other'), open('one').read()") == "(True, '1')"
