@@ -471,6 +471,14 @@ int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_chan
                       void *arg) MUST_CHECK;
 
 /*
+ * Lists what differs between the notebook's folder as it was when two images were kept, as the first became the second,
+ * in no order. 0, what the handler returned, -ESTALE where the files of one are lost, or -errno. Takes as long as
+ * reading the folders, and what isn't the same file in both.
+ */
+int session_compare_files(struct session *session, struct kept_image *before, struct kept_image *after,
+                          cell_change_handler *handler, void *arg) MUST_CHECK;
+
+/*
  * Opens such a file, a regular one, for reading. A descriptor, which is the
  * caller's; -ELOOP for a link in the path, -EMLINK where the file has more
  * names than one, -EINVAL where it is no regular file, or -errno.

@@ -133,6 +133,8 @@ static void cancel(struct run *run) {
     if (run->now.validation.cell)
         validation_cancel(&run->now.validation, "it was interrupted");
     captures_cancel(&run->now.captures);
+    if (run->now.comparison.is_on)
+        comparison_cancel(&run->now.comparison, "it was interrupted");
 }
 
 /* Checks in cells are made one at a time: all such cells are measured together. */
@@ -151,9 +153,25 @@ static bool validate(struct run *run, int64_t now_us) {
            validation_step(&run->now.validation, run->runner->session, run->result.artifact_rows, now_us);
 }
 
+/* %diff: shows what differs once that is known. */
+static bool compare(struct run *run, int64_t now_us) {
+    const struct runner *runner = run->runner;
+    if (!comparison_step(&run->now.comparison, runner->session, &runner->timeline, now_us))
+        return false;
+    json_t *data = comparison_end(&run->now.comparison, runner->session, &runner->timeline);
+    if (data && !run->asked.silent)
+        iopub_publish(runner->jupyter, run->request->message.header, "display_data",
+                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+    else
+        json_decref(data);
+    return true;
+}
+
 bool collect_step(struct run *run, int64_t now_us) {
     if (run->now.interrupted)
         cancel(run);
+    if (run->now.comparison.is_on)
+        return compare(run, now_us);
     if (!captures_waits(&run->now.captures) && !(work_on_files(run, now_us) && validate(run, now_us)))
         return false;
     int64_t hold_us = run->runner->hold_us;
@@ -164,7 +182,9 @@ bool collect_step(struct run *run, int64_t now_us) {
 }
 
 void collect_watch(struct run *run, struct poll_set *set) {
-    if (captures_waits(&run->now.captures))
+    if (run->now.comparison.is_on)
+        comparison_watch(&run->now.comparison, set);
+    else if (captures_waits(&run->now.captures))
         captures_watch(&run->now.captures, set);
     else if (run->now.artifacts || run->now.writing)
         poll_set_deadline(set, files_due_us(run));

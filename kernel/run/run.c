@@ -35,6 +35,7 @@ struct run *run_create(struct runner *runner, struct request *request, uint64_t 
     run->request = request;
     run->number = number;
     validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
+    comparison_init(&run->now.comparison);
     exchange_init(&run->now.exchange);
     in_place_init(&run->now.in_place);
     run->now.deadline_us = CLOCK_NEVER;
@@ -58,6 +59,7 @@ void run_destroy(struct run *run) {
     artifacts_destroy(run->now.artifacts);
     inputs_read_destroy(run->now.inputs_read);
     validation_fini(&run->now.validation);
+    comparison_fini(&run->now.comparison);
     json_decref(run->now.question.unsent);
     json_decref(run->result.checks);
     json_decref(run->result.artifact_rows);

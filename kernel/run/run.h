@@ -10,6 +10,7 @@
 #include "kernel/policy/limits.h"
 #include "kernel/policy/spec.h"
 #include "kernel/run/captures.h"
+#include "kernel/run/comparison.h"
 #include "kernel/run/in_place.h"
 #include "kernel/run/names.h"
 #include "kernel/run/validation.h"
@@ -105,6 +106,7 @@ struct run_progress {
     struct artifacts *artifacts;     /* while they are being copied, owned */
     struct writing *writing;         /* while they are being written to the folder, owned */
     struct validation validation;    /* its checks */
+    struct comparison comparison;    /* of a %diff, which has no cell of its own */
 };
 
 /* Its result: the run report is made of this. */

@@ -187,7 +187,9 @@ bool runner_begin(struct runner *runner) {
     add_run(runner, run);
     run_kind(run)->begin(run, &frame);
     limits_resolve(&run->asked.limits);
-    if (run->result.outcome != OUTCOME_OK || run->result.cached || run->result.travelled)
+    if (run->now.comparison.is_on)
+        run->now.phase = RUN_COLLECTS;
+    else if (run->result.outcome != OUTCOME_OK || run->result.cached || run->result.travelled)
         run->now.phase = RUN_OVER;
     else
         work_begin(run, frame);

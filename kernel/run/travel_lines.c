@@ -117,10 +117,36 @@ static void do_timeline(struct run *run, const struct travel_line *line) {
         json_decref(data);
 }
 
+/* "[3]", "clean": what a state is called in a title. Returns buf. */
+static const char *title_of(const char *asked, char *buf, size_t size) {
+    const bool is_number = strspn(asked, "0123456789") == strlen(asked);
+    snprintf(buf, size, is_number ? "[%s]" : "%s", asked);
+    return buf;
+}
+
+static void do_diff(struct run *run, const struct travel_line *line) {
+    struct runner *runner = run->runner;
+    const bool is_present = line->argument[1][0] == '\0';
+    struct error error;
+    char from[80], to[80], title[COMPARISON_TITLE_BYTES];
+    const struct timeline_node *before = travel_find(runner, line->argument[0], &error);
+    const struct timeline_node *after = !before      ? NULL
+                                        : is_present ? travel_check(runner, runner->timeline.current, &error)
+                                                     : travel_find(runner, line->argument[1], &error);
+    if (!after) {
+        run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
+        return;
+    }
+    snprintf(title, sizeof title, "From %s to %s", title_of(line->argument[0], from, sizeof from),
+             is_present ? "the present state" : title_of(line->argument[1], to, sizeof to));
+    comparison_begin(&run->now.comparison, before, after, title);
+}
+
 typedef void travel_handler(struct run *run, const struct travel_line *line);
 static travel_handler *const handlers[TRAVEL_N] = {
     [TRAVEL_UNDO] = do_undo,       [TRAVEL_REDO] = do_redo,         [TRAVEL_CHECKPOINT] = do_checkpoint,
-    [TRAVEL_RESTORE] = do_restore, [TRAVEL_TIMELINE] = do_timeline, [TRAVEL_FORGET] = do_forget,
+    [TRAVEL_RESTORE] = do_restore, [TRAVEL_TIMELINE] = do_timeline, [TRAVEL_DIFF] = do_diff,
+    [TRAVEL_FORGET] = do_forget,
 };
 
 bool travel_is_line(const json_t *code) {

@@ -9,6 +9,7 @@
 #include "timeline_show.h"
 
 #include "protocol/bytes.h"
+#include "table.h"
 #include "timeline_tree.h"
 
 #include <inttypes.h>
@@ -35,26 +36,6 @@ struct row {
     char text[COLUMN_N][CELL_BYTES];
     bool is_current;
 };
-
-/* "1 cell", "2 cells". Returns buf. */
-static const char *count_text(uint64_t n, const char *thing, char *buf, size_t size) {
-    snprintf(buf, size, "%" PRIu64 " %s%s", n, thing, n == 1 ? "" : "s");
-    return buf;
-}
-
-/* "1.2 MiB". Returns buf. */
-static const char *size_text(uint64_t bytes, char *buf, size_t size) {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-    enum { UNIT_N = sizeof units / sizeof units[0] };
-    double scaled = (double)bytes / 1024;
-    size_t i = 0;
-    if (bytes < 1024)
-        return count_text(bytes, "byte", buf, size);
-    for (; scaled >= 1024 && i + 1 < UNIT_N; i++)
-        scaled /= 1024;
-    snprintf(buf, size, "%.*f %s", scaled < 10 ? 1 : 0, scaled, units[i]);
-    return buf;
-}
 
 /* How long ago something was. A clock that was set back makes it just now. */
 static void ago_text(int64_t ms, char *buf, size_t size) {
@@ -112,9 +93,9 @@ static void make_row(const struct timeline *timeline, const struct timeline_tree
         took_text(node->wall_ms, text[TOOK], CELL_BYTES);
     }
     if (node->bytes_changed > 0)
-        snprintf(text[MEMORY], CELL_BYTES, "+%s", size_text(node->bytes_changed, size, sizeof size));
+        snprintf(text[MEMORY], CELL_BYTES, "+%s", table_size(node->bytes_changed, size, sizeof size));
     if (node->files_changed > 0)
-        count_text(node->files_changed, "file", text[FILES], CELL_BYTES);
+        table_count(node->files_changed, "file", text[FILES], CELL_BYTES);
     names_text(node, text[NAMES], CELL_BYTES);
 }
 
@@ -124,41 +105,17 @@ static void make_titles(struct row *ret_row) {
         snprintf(ret_row->text[i], CELL_BYTES, "%s", titles[i]);
 }
 
-/* In characters: each byte of UTF-8 that doesn't continue one begins one. */
-static size_t width_of(const char *text) {
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 static void widen(const struct row *row, size_t width[COLUMN_N]) {
     for (int i = 0; i < COLUMN_N; i++) {
-        const size_t needed = width_of(row->text[i]);
+        const size_t needed = table_width(row->text[i]);
         width[i] = needed > width[i] ? needed : width[i];
     }
 }
 
 static void add_text(struct bytes *out, const struct row *row, const size_t width[COLUMN_N]) {
-    for (int i = 0; i < COLUMN_N; i++) {
-        bytes_append_text(out, row->text[i]);
-        for (size_t n = width_of(row->text[i]); n < width[i] + 2; n++)
-            bytes_append_text(out, " ");
-    }
-    while (out->n > 0 && out->data[out->n - 1] == ' ')
-        out->n--;
-    bytes_append_text(out, "\n");
-}
-
-static void add_escaped(struct bytes *out, const char *text) {
-    for (size_t n; *text; text += n) {
-        n = strcspn(text, "&<>\"");
-        bytes_append(out, text, n);
-        if (text[n] == '\0')
-            break;
-        bytes_append_text(out, text[n] == '&' ? "&amp;" : text[n] == '<' ? "&lt;" : text[n] == '>' ? "&gt;" : "&quot;");
-        n++;
-    }
+    for (int i = 0; i < COLUMN_N; i++)
+        table_add_padded(out, row->text[i], width[i]);
+    table_end_line(out);
 }
 
 /* With spaces that stay, and as wide in each row: so it lines up, whether a front end aligns it left or right. */
@@ -169,7 +126,7 @@ static void add_tree(struct bytes *out, const char *text, size_t width) {
             bytes_append_text(out, space);
         else
             bytes_append(out, at, 1);
-    for (size_t n = width_of(text); n < width; n++)
+    for (size_t n = table_width(text); n < width; n++)
         bytes_append_text(out, space);
 }
 
@@ -183,7 +140,7 @@ static void add_html(struct bytes *out, const struct row *row, bool is_title, co
         if (i == TREE)
             add_tree(out, row->text[i], width[i]);
         else
-            add_escaped(out, row->text[i]);
+            table_add_escaped(out, row->text[i]);
         bytes_append_text(out, is_code ? "</code>" : "");
         bytes_append_text(out, row->is_current ? "</b>" : "");
         bytes_append_text(out, is_title ? "</th>" : "</td>");
@@ -257,9 +214,9 @@ static const char *number_text(const char *before, int number, char *buf, size_t
 /* "2 cells, 1 file, 340 MiB of memory": what is undone. Returns buf. */
 static const char *undone_text(const struct timeline_way *way, char *buf, size_t size) {
     char cells[32], files[32], bytes[32];
-    count_text(way->cells, "cell", cells, sizeof cells);
-    count_text(way->files, "file", files, sizeof files);
-    size_text(way->bytes, bytes, sizeof bytes);
+    table_count(way->cells, "cell", cells, sizeof cells);
+    table_count(way->files, "file", files, sizeof files);
+    table_size(way->bytes, bytes, sizeof bytes);
     snprintf(buf, size, "%s%s%s%s%s%s", cells, way->files > 0 ? ", " : "", way->files > 0 ? files : "",
              way->bytes > 0 ? ", " : "", way->bytes > 0 ? bytes : "", way->bytes > 0 ? " of memory" : "");
     return buf;
@@ -272,8 +229,8 @@ const char *timeline_tell_way(const struct timeline *timeline, const struct time
     const int count = node->execution_count;
     timeline_measure_way(timeline, node, &way);
     undone_text(&way, undone, sizeof undone);
-    count_text(way.cells, "cell", cells, sizeof cells);
-    count_text(way.again, "cell", again, sizeof again);
+    table_count(way.cells, "cell", cells, sizeof cells);
+    table_count(way.again, "cell", again, sizeof again);
     if (node == timeline->current)
         snprintf(buf, size, "nothing changes: this is the %s%s", count > 0 ? "state" : "present state",
                  number_text(" after ", count, number, sizeof number));

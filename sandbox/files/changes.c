@@ -146,6 +146,8 @@ static int is_same(const struct walk *walk, const struct level *level, const cha
         return 0;
     if (snapshot && snapshot_is_unchanged(snapshot, st, before->st.st_ino))
         return 1;
+    if (st->st_ino == before->st.st_ino && st->st_dev == before->st.st_dev)
+        return 1; /* versions have a file in common */
     if (walk->options->names_only || (S_ISREG(st->st_mode) && st->st_size != before->st.st_size))
         return 0;
     int r = compare(level->fd, before->in_base ? level->below.base_fd : level->below.folder_fd, name, st);

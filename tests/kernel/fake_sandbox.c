@@ -358,6 +358,13 @@ int cell_keep(struct cell *cell, struct kept_image **ret_kept) {
     return session_keep(cell->session, ret_kept);
 }
 
+int session_compare_files(struct session *session, struct kept_image *before, struct kept_image *after,
+                          cell_change_handler *handler, void *arg) {
+    assert_true(before && after);
+    tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "compare");
+    return handler(arg, &(struct cell_file){.path = "a.txt", .change = CELL_CREATED, .bytes = 3});
+}
+
 int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
     assert_non_null(kept);
     assert_int_equal(session->n[CELL_OF_SESSION], 0);

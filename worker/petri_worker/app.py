@@ -9,7 +9,7 @@ from petri_worker.packages import add_folder, find_packages, import_ipython, loo
 find_packages()
 import_ipython()
 
-from petri_worker import checks, comms, debugger, introspect, leftovers, stand_in, warm  # noqa: E402
+from petri_worker import checks, comms, debugger, introspect, leftovers, names, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.given import given  # noqa: E402
@@ -50,6 +50,7 @@ class Worker:
             "is_complete": lambda request, buffers: self._introspect(introspect.is_complete, request),
             "complete": lambda request, buffers: self._look(introspect.complete, request),
             "inspect": lambda request, buffers: self._look(introspect.inspect, request),
+            "names": lambda request, buffers: self._introspect(names.list_names, request),
             "check": lambda request, buffers: checks.check(request),
             "comm": self._comm,
             "warm": lambda request, buffers: warm.idle(self.shell, request),

@@ -29,6 +29,11 @@ _DESCRIPTIONS = {
     "timeline": """
         %timeline: a table of the states that the session can go back to, and where it is.
         """,
+    "diff": """
+        %diff 3 clean, %diff 3: what differs between two states, or between one and the present one.
+
+        Names that are new, gone, or of another type or size, and files of the notebook's folder.
+        """,
     "forget": """
         %forget NAME: takes the name of a %checkpoint away; then its state goes when there is no room for it.
         """,

@@ -1,5 +1,6 @@
 /* Going back and forth between images, with a client and a worker played by the test. */
 #include "tests/kernel/cells.h"
+#include "tests/kernel/frames.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,6 +104,59 @@ static void test_checkpoint_is_found_and_forgotten(void **state) {
     expect_refusal("%forget base", "UnknownImage", "\"base\"");
 }
 
+static void expect_report(const char *outcome, const char *parent, bool committed) {
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *report = report_of(&reply);
+    expect_text(report, "outcome", outcome);
+    expect_text(report, "parent", parent);
+    assert_int_equal(json_is_true(json_object_get(report, "committed")), committed);
+    message_fini(&reply);
+}
+
+/* The worker of a throw-away cell says which names there are. */
+static void answer_names(const char *name, const char *size) {
+    frames_say(fake_next_ephemeral(h.session), json_pack("{s:s, s:{s:s, s:[[s, s, s]]}}", "type", "done", "reply",
+                                                         "status", "ok", "names", name, "int", size));
+}
+
+static void expect_difference(const char *id, const char *text) {
+    struct message shown;
+    while (harness_receive(&h, CHANNEL_IOPUB, &shown), strcmp(shown.msg_type, "display_data") != 0)
+        message_fini(&shown);
+    expect_text(shown.parent, "msg_id", id);
+    expect_text(json_object_get(shown.content, "data"), "text/plain", text);
+    message_fini(&shown);
+}
+
+/* The session stays where it is. */
+static void test_diff_asks_each_state_for_its_names(void **state) {
+    char one[37], two[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    harness_execute(&h, "%diff 1 2", id);
+    answer_names("x", "1");
+    answer_names("x", "2");
+    expect_report("ok", one, false);
+    expect_difference(id, "From [1] to [2]\nNames:\n~ x  int, 1  int, 2\nFiles:\n+ a.txt    3 bytes\n");
+    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    assert_string_equal(fake_ephemeral_story(h.session), "create start discard create start discard");
+}
+
+static void test_diff_of_a_state_that_does_not_answer_has_files(void **state) {
+    char one[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    harness_execute(&h, "%diff first", id);
+    answer_names("x", "1");
+    frames_say(fake_next_ephemeral(h.session), json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "error"));
+    expect_report("ok", "first", false);
+    expect_difference(id, "From first to the present state\nNames: the Python of one state does not answer\n"
+                          "Files:\n+ a.txt    3 bytes\n");
+    expect_refusal("%diff nowhere", "UnknownImage", "\"nowhere\"");
+}
+
 static void test_line_beside_code_is_code(void **state) {
     char id[37];
     (void)state;
@@ -115,16 +169,6 @@ static void test_line_beside_code_is_code(void **state) {
 static void begin_with(const char *code, json_t *petri, char id[37]) {
     harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", code),
                       json_pack("{s:o}", "petri", petri), id);
-}
-
-static void expect_report(const char *outcome, const char *parent, bool committed) {
-    struct message reply;
-    harness_receive(&h, CHANNEL_SHELL, &reply);
-    const json_t *report = report_of(&reply);
-    expect_text(report, "outcome", outcome);
-    expect_text(report, "parent", parent);
-    assert_int_equal(json_is_true(json_object_get(report, "committed")), committed);
-    message_fini(&reply);
 }
 
 static void test_from_begins_a_branch(void **state) {
@@ -406,6 +450,8 @@ int main(void) {
         WARM(test_undo_goes_back_and_redo_on),
         WARM(test_undo_at_the_beginning_is_refused),
         WARM(test_checkpoint_is_found_and_forgotten),
+        WARM(test_diff_asks_each_state_for_its_names),
+        WARM(test_diff_of_a_state_that_does_not_answer_has_files),
         WARM(test_line_beside_code_is_code),
         WARM(test_from_begins_a_branch),
         WARM(test_run_without_commit_leaves_the_session_as_it_was),

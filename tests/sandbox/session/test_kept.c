@@ -242,6 +242,32 @@ static void state_that_has_all_names_is_gone_back_to(struct live *live) {
     }
 }
 
+static int note_file(void *arg, const struct cell_file *file) {
+    static const char signs[] = {[CELL_CREATED] = '+', [CELL_CHANGED] = '~', [CELL_DELETED] = '-'};
+    char *text = arg;
+    const size_t n = strlen(text);
+    (void)snprintf(text + n, 256 - n, "%c%s ", signs[file->change], file->path);
+    return 0;
+}
+
+static void files_of_two_states_are_compared(struct live *live) {
+    char text[256] = "", back[256] = "";
+    CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
+    CHECK_TEXT(live_do(live, "put same.txt one"), "ok");
+    struct kept_image *one = keep(live);
+    CHECK_TEXT(live_do(live, "put a.txt two"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"host.txt"), 0);
+    struct kept_image *two = keep(live);
+    CHECK_EQUAL(session_compare_files(live->session, one, two, note_file, text), 0);
+    CHECK(strcmp(text, "~a.txt -host.txt ") == 0 || strcmp(text, "-host.txt ~a.txt ") == 0);
+    CHECK_EQUAL(session_compare_files(live->session, two, one, note_file, back), 0);
+    CHECK_TEXT(back, "~a.txt ");
+    CHECK_EQUAL(session_compare_files(live->session, one, one, note_file, strcpy(back, "")), 0);
+    CHECK_TEXT(back, "");
+    go(live, one);
+    CHECK_TEXT(live_do(live, "file a.txt"), "one");
+}
+
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     enum { BYTES = 32 << 20 };
     struct kept_image *first = keep(live);
@@ -511,6 +537,7 @@ int main(void) {
         LIVE_CASE(file_without_a_name_of_a_state_that_was_left_takes_no_room),
         LIVE_CASE(folder_that_was_shut_is_open_again),
         LIVE_CASE(state_that_has_all_names_is_gone_back_to),
+        LIVE_CASE(files_of_two_states_are_compared),
         LIVE_CASE(kept_bytes_are_what_later_cells_have_changed),
         LIVE_CASE(thousand_restorations_leave_nothing),
         LIVE_CASE(random_walk_is_as_its_model),
