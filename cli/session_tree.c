@@ -9,6 +9,7 @@
 #include "session_tree.h"
 
 #include "kernel/base/terminal.h"
+#include "kernel/timeline/table.h"
 #include "kernel/timeline/timeline_tree.h"
 #include "protocol/text.h"
 
@@ -113,21 +114,13 @@ static int grow(struct timeline *timeline, const json_t *runs) {
     return r;
 }
 
-/* In characters: each byte of UTF-8 that doesn't continue one begins one. */
-static int width_of(const char *text) {
-    int width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 /* Writes at most so many bytes of a text, and spaces up to the next column. */
 static void put_cell(const char *text, int most, int wide) {
     char part[TIMELINE_TREE_BYTES];
     snprintf(part, sizeof part, "%.*s",
              (int)text_whole_utf8(text, (size_t)most < strlen(text) ? (size_t)most : strlen(text)), text);
     terminal_put_line(part);
-    terminal_print("%*s", wide > width_of(part) ? wide - width_of(part) : 1, "");
+    terminal_print("%*s", wide > (int)table_width(part) ? wide - (int)table_width(part) : 1, "");
 }
 
 /* "kept", the name that the run gave its state, or "". */
@@ -161,7 +154,7 @@ static void put_rows(const struct timeline *timeline, const struct timeline_tree
     char text[TIMELINE_TREE_BYTES];
     int wide = (int)strlen("cell");
     for (size_t i = 0; i < timeline->n; i++) {
-        const int width = width_of(timeline_tree_text(&rows[i], text, sizeof text));
+        const int width = (int)table_width(timeline_tree_text(&rows[i], text, sizeof text));
         wide = width > wide ? width : wide;
     }
     terminal_print("%-*s  %-3s  %-8s  %-13s  %-11s  %10s  %-10s  %s\n", wide, "cell", "now", "run", "started (UTC)",

@@ -71,7 +71,7 @@ int ahead_take(struct run *run, struct error *ret_error) {
                                         .kept = run->branch ? travel_origin(run) : NULL,
                                         .role = CELL_BESIDE};
     if (run->branch && !beside.kept)
-        return error_set(ret_error, ESTALE, "the session's states can't be kept");
+        return error_set(ret_error, ESTALE, "the state after a cell can't be kept: it is gone");
     if (run->beside)
         return make_cell(runner, &beside, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);

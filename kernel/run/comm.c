@@ -20,7 +20,7 @@
 static void begin_comm(struct run *run, json_t **ret_frame) {
     struct runner *runner = run->runner;
     const struct message *message = &run->request->message;
-    travel_start(run);
+    (void)travel_start(run); /* it takes no number */
     if (run->result.outcome == OUTCOME_OK)
         account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)

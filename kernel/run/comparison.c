@@ -8,7 +8,6 @@
 #include "comparison.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/base/sandbox_error.h"
 #include "kernel/timeline/difference.h"
 #include "protocol/text.h"
 
@@ -76,6 +75,7 @@ static void ask(struct comparison *comparison, struct session *session, struct k
 
 static void take_reply(struct comparison *comparison) {
     json_t *names = json_object_get(comparison->exchange.reply, "names");
+    comparison->is_cut |= json_is_true(json_object_get(comparison->exchange.reply, "cut"));
     if (comparison->exchange.state == EXCHANGE_DONE && json_is_array(names))
         comparison->names[comparison->next++] = json_incref(names);
     else
@@ -126,6 +126,7 @@ json_t *comparison_end(struct comparison *comparison, struct session *session, c
     const struct difference difference = {.title = comparison->title,
                                           .names = {comparison->names[0], comparison->names[1]},
                                           .why = comparison->why,
+                                          .is_cut = comparison->is_cut || json_array_size(files) == FILES_MAX,
                                           .files = files};
     json_t *data = difference_show(&difference);
     comparison_fini(comparison);

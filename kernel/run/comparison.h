@@ -24,6 +24,7 @@ struct comparison {
     struct exchange exchange;
     json_t *names[2]; /* owned; NULL where they can't be told */
     char why[128];    /* in that case */
+    bool is_cut;      /* a state has more names than it told */
 };
 
 void comparison_init(struct comparison *comparison);

@@ -145,7 +145,7 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
     read_request(run);
-    travel_start(run);
+    const int last = travel_start(run);
     if (json_is_string(code)) {
         run->asked.code = json_incref(code);
         digest_bytes(json_string_value(code), json_string_length(code), run->asked.code_sha256);
@@ -153,7 +153,7 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
             log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
     }
     const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
-    run->asked.execution_count += run->asked.counts;
+    run->asked.execution_count = last + run->asked.counts;
     run->asked.counts &= !goes;
     if (run->asked.counts && !run->branch)
         runner->execution_count++;

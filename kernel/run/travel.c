@@ -358,7 +358,6 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
 /* A branch has all that is of its image, and the session nothing of it. */
 static void begin_branch(struct run *run, const struct timeline_node *node) {
     memcpy(run->result.parent, node->id, sizeof run->result.parent);
-    run->asked.execution_count = node->state.execution_count;
     run->asked.limits = node->state.limits;
     run->asked.session_limits = node->state.limits;
     comms_set(&run->own_comms, node->state.comms);
@@ -377,23 +376,22 @@ static void start_at(struct run *run, struct timeline_node *node) {
         run_set_outcome(run, OUTCOME_SANDBOX, error.text);
 }
 
-void travel_start(struct run *run) {
+int travel_start(struct run *run) {
     struct runner *runner = run->runner;
     const char *from = spec_from(json_object_get(run->request->message.metadata, "petri"));
+    struct timeline_node *node = NULL;
     struct error error;
-    run->asked.execution_count = runner->execution_count;
     if (from && runner->timeline.current && (run->branch || !run->beside)) {
-        struct timeline_node *node = travel_find(runner, from, &error);
+        node = travel_find(runner, from, &error);
         if (node)
             start_at(run, node);
         else
             run_set_outcome(run, OUTCOME_UNKNOWN, error.text);
     }
     const struct timeline_node *current = runner->timeline.current;
-    if (current && !run->beside) {
-        run->asked.execution_count = runner->execution_count;
+    if (current && !run->beside)
         memcpy(run->result.parent, current->id, sizeof run->result.parent);
-    }
+    return run->branch && node ? node->state.execution_count : runner->execution_count;
 }
 
 struct kept_image *travel_origin(const struct run *run) {

@@ -29,9 +29,9 @@ void travel_fini(struct runner *runner);
 /* The session has an image that no run has left: its first one, or what the preload has changed. */
 void travel_note(struct runner *runner);
 
-/* Before an execute_request is counted: goes to the image that it names in "from", or has a branch begin in that. Sets
- * the number of the last cell there; and an outcome where there is no such image. */
-void travel_start(struct run *run);
+/* Before a run is counted: goes to the image that its request names in "from", or has a branch begin in that. The
+ * number of the last cell there. Sets an outcome where there is no such image. */
+int travel_start(struct run *run);
 
 /* The image that a branch begins in, which has been started in this turn. */
 struct kept_image *travel_origin(const struct run *run);

@@ -165,6 +165,8 @@ json_t *difference_show(const struct difference *difference) {
     struct rows files = {.row = row};
     add_files(&files, difference->files);
     put_list(&files, "Files", difference->files ? NULL : "they can't be told", &plain, &html);
+    if (difference->is_cut)
+        put_line("There are more names or files than are compared: 2,000 of each.", &plain, &html);
     if (!bytes_ok(&plain) || !bytes_ok(&html))
         return NULL;
     return json_pack("{s:s%, s:s%}", "text/plain", plain.data, plain.n, "text/html", html.data, html.n);

@@ -20,6 +20,7 @@ struct difference {
     const char *title;      /* "from [3] to the present state" */
     const json_t *names[2]; /* before and after: arrays of [name, type, size], texts; NULL where they can't be told */
     const char *why;        /* in that case, without a full stop */
+    bool is_cut;            /* there are more names, or files, than those: some of what differs may be missing */
     const json_t *files;    /* array of {"path", "change": "+", "~" or "-", "bytes"}; NULL where they can't be told */
 };
 

@@ -44,8 +44,8 @@ def _size(value, kind):
         return _count(len(value), "item")
     shape = getattr(value, "shape", None)
     if type(shape) is tuple and all(type(side) is int for side in shape):
-        kind = getattr(value, "dtype", None)
-        return " × ".join(map(str, shape)) + (f" {kind}" if kind is not None and shape else "")
+        element = getattr(value, "dtype", None)
+        return " × ".join(map(str, shape)) + (f" {element}" if element is not None and shape else "")
     return ""
 
 

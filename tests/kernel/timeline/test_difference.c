@@ -63,7 +63,9 @@ static void test_names_beyond_the_number_that_is_shown_are_counted(void **state)
         snprintf(name, sizeof name, "n%d<", i);
         json_array_append_new(names, json_pack("[s, s, s]", name, "int", "1"));
     }
-    json_t *data = difference_show(&(struct difference){.title = "t", .names = {none, names}, .files = none});
+    json_t *data =
+        difference_show(&(struct difference){.title = "t", .names = {none, names}, .files = none, .is_cut = true});
+    assert_non_null(strstr(json_string_value(json_object_get(data, "text/plain")), "\nThere are more names or files"));
     assert_non_null(strstr(json_string_value(json_object_get(data, "text/plain")), "\nand 7 more\n"));
     const char *html = json_string_value(json_object_get(data, "text/html"));
     assert_non_null(strstr(html, "<code>n0&lt;</code>"));
