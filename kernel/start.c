@@ -401,6 +401,12 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     return 0;
 }
 
+/*
+ * How long the ports may be taken: a kernel that was killed has them for some milliseconds more, because its launcher
+ * waits for the outer of its two processes, and the inner one ends after that (sandbox/spawn/enter.c).
+ */
+#define PATIENCE_US (5 * CLOCK_S)
+
 /* Reads the connection file, and listens where it says. 0, or the exit status after a line in the log. */
 static int listen_for_clients(struct kernel *kernel, const char *connection_file) {
     struct jupyter *jupyter = &kernel->jupyter;
@@ -409,7 +415,7 @@ static int listen_for_clients(struct kernel *kernel, const char *connection_file
         fail_kernel(kernel, error.text);
         return START_EXIT_USAGE;
     }
-    if (listeners_open(&jupyter->connection, &jupyter->listeners, &error) < 0) {
+    if (listeners_open(&jupyter->connection, PATIENCE_US, &jupyter->listeners, &error) < 0) {
         connection_fini(&jupyter->connection);
         return fail_kernel(kernel, error.text);
     }

@@ -13,6 +13,8 @@
 
 #include "listeners.h"
 
+#include "kernel/base/clock.h"
+
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -213,7 +215,18 @@ static int find_place(const struct connection *connection, enum channel channel,
     return find_remote(endpoint, connection->port[channel], ret);
 }
 
-static int open_listener(struct connection *connection, enum channel channel, struct listener *ret,
+/* As listen_at(), but an address that is taken is tried again until deadline_us of clock_us(). */
+static int listen_when_free(struct place *place, int64_t deadline_us) {
+    static const struct timespec nap = {.tv_nsec = 1000000};
+    int fd = listen_at(place);
+    while (fd == -EADDRINUSE && clock_us() < deadline_us) {
+        nanosleep(&nap, NULL);
+        fd = listen_at(place);
+    }
+    return fd;
+}
+
+static int open_listener(struct connection *connection, enum channel channel, int64_t deadline_us, struct listener *ret,
                          struct error *ret_error) {
     const char *endpoint = connection->endpoint[channel];
     const char *path = file_of(endpoint);
@@ -224,7 +237,7 @@ static int open_listener(struct connection *connection, enum channel channel, st
     r = find_place(connection, channel, &place);
     if (r == 0 && path)
         (void)unlink(path);
-    auto_fd fd = r < 0 ? r : listen_at(&place);
+    auto_fd fd = r < 0 ? r : listen_when_free(&place, deadline_us);
     r = fd < 0 ? fd : 0;
     if (r == 0 && connection->port[channel] == 0)
         r = note_port(fd, connection, channel);
@@ -234,10 +247,11 @@ static int open_listener(struct connection *connection, enum channel channel, st
     return 0;
 }
 
-int listeners_open(struct connection *connection, struct listeners *ret, struct error *ret_error) {
+int listeners_open(struct connection *connection, int64_t patience_us, struct listeners *ret, struct error *ret_error) {
+    const int64_t deadline_us = clock_us() + patience_us;
     struct listeners listeners = {0};
     for (size_t i = 0; i < CHANNEL_N; i++) {
-        int r = open_listener(connection, order[i], &listeners.of[order[i]], ret_error);
+        int r = open_listener(connection, order[i], deadline_us, &listeners.of[order[i]], ret_error);
         if (r < 0) {
             listeners_close(&listeners, connection);
             return r;

@@ -16,6 +16,7 @@
 #include "protocol/connection.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct listener {
     bool listens;
@@ -31,10 +32,11 @@ struct listeners {
  * Linux chooses it, and port and endpoint are noted in connection. Only the user
  * can connect to a socket in the file system. It takes the place of an old one,
  * and is refused where something else is, or where every user could replace it.
- * 0, or -errno with a sentence in ret_error, and then there is none. Changes the
- * umask for a moment.
+ * A taken address is tried again for patience_us in all. 0, or -errno with a
+ * sentence in ret_error, and then there is none. Changes the umask for a moment.
  */
-int listeners_open(struct connection *connection, struct listeners *ret, struct error *ret_error) MUST_CHECK;
+int listeners_open(struct connection *connection, int64_t patience_us, struct listeners *ret,
+                   struct error *ret_error) MUST_CHECK;
 
 /* The descriptors of those that listen and are not given away, and -1. */
 enum { LISTENERS_FDS = CHANNEL_N + 1 };

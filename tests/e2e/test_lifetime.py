@@ -138,6 +138,14 @@ def test_restart_forgets_everything(kernel):
     assert kernel.run("x").ename == "NameError"
 
 
+def test_kernel_that_was_killed_leaves_its_ports_to_the_next_one(kernel):
+    for n in range(5):
+        kernel.value(f"n = {n}")
+        kernel.manager.restart_kernel(now=True)
+        kernel.wait_until_up()
+        assert kernel.run("n").ename == "NameError"
+
+
 @pytest.mark.check
 @pytest.mark.parametrize("victim", ["the process that Jupyter knows", "its first child"])
 def test_kill_9_leaves_no_process_behind(kernel, victim):

@@ -77,7 +77,7 @@ static void make_kernel(struct harness *h) {
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */
     assert_int_equal(comms_init(&kernel->comms), 0);
-    if (listeners_open(&jupyter->connection, &jupyter->listeners, &error) < 0 ||
+    if (listeners_open(&jupyter->connection, 0, &jupyter->listeners, &error) < 0 ||
         channels_open(&jupyter->channels, &jupyter->connection, &jupyter->listeners, &error) < 0 ||
         heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &jupyter->listeners,
                         &error) < 0)

@@ -46,7 +46,7 @@ static int open_channels(const struct gate_limits *limits) {
     for (int i = 0; i < CHANNEL_N; i++)
         snprintf(connection.endpoint[i], sizeof connection.endpoint[i], "tcp://127.0.0.1:*");
     gate_prepare(limits, NULL);
-    int r = listeners_open(&connection, &listeners, &error);
+    int r = listeners_open(&connection, 0, &listeners, &error);
     if (r == 0)
         r = channels_open(&channels, &connection, &listeners, &error);
     if (r < 0)

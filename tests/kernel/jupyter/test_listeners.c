@@ -1,4 +1,5 @@
 /* The sockets that clients connect to: which addresses they take, and who is served that came before libzmq. */
+#include "kernel/base/clock.h"
 #include "kernel/jupyter/channels.h"
 #include "kernel/jupyter/gate.h"
 #include "kernel/jupyter/listeners.h"
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -41,7 +43,7 @@ static int open_at(const char *ip, struct error *ret_error) {
     connection = (struct connection){.transport = "tcp"};
     for (int i = 0; i < CHANNEL_N; i++)
         snprintf(connection.endpoint[i], sizeof connection.endpoint[i], "tcp://%s:*", ip);
-    return listeners_open(&connection, &listeners, ret_error);
+    return listeners_open(&connection, 0, &listeners, ret_error);
 }
 
 static int open_files(const char *prefix, struct error *ret_error) {
@@ -50,7 +52,7 @@ static int open_files(const char *prefix, struct error *ret_error) {
         connection.port[i] = i + 1;
         snprintf(connection.endpoint[i], sizeof connection.endpoint[i], "ipc://%s-%d", prefix, i + 1);
     }
-    return listeners_open(&connection, &listeners, ret_error);
+    return listeners_open(&connection, 0, &listeners, ret_error);
 }
 
 static void must(int r, const struct error *error) {
@@ -244,11 +246,45 @@ static void test_taken_port_is_named_and_nothing_listens(void **state) {
     again.port[CHANNEL_IOPUB] = 0; /* the first to be opened is free, the next is not */
     snprintf(again.endpoint[CHANNEL_IOPUB], sizeof again.endpoint[0], "tcp://127.0.0.1:*");
     connection = again;
-    assert_int_equal(listeners_open(&connection, &listeners, &error), -EADDRINUSE);
+    assert_int_equal(listeners_open(&connection, 0, &listeners, &error), -EADDRINUSE);
     assert_non_null(strstr(error.text, all.endpoint[CHANNEL_STDIN]));
     assert_int_not_equal(connection.port[CHANNEL_IOPUB], 0);
     assert_int_equal(dial(CHANNEL_IOPUB), ECONNREFUSED);
     listeners_close(&taken, &all);
+}
+
+static void nap(long ms) {
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* As a kernel does that was killed: who has started it has waited for another process of it. */
+static void test_port_of_a_process_that_is_about_to_end_is_waited_for(void **state) {
+    struct error error;
+    (void)state;
+    must(open_at("127.0.0.1", &error), &error);
+    pid_t dying = fork();
+    if (dying == 0) {
+        nap(100);
+        _exit(0);
+    }
+    for (int i = 0; i < CHANNEL_N; i++)
+        close_fd(&listeners.of[i].fd);
+    assert_int_equal(listeners_open(&connection, 0, &listeners, &error), -EADDRINUSE);
+    must(listeners_open(&connection, STUCK_MS * CLOCK_MS, &listeners, &error), &error);
+    assert_int_equal(dial(CHANNEL_SHELL), 0);
+    assert_int_equal(waitpid(dying, NULL, 0), dying);
+}
+
+static void test_port_that_stays_taken_is_an_error_once_patience_is_over(void **state) {
+    enum { PATIENCE_MS = 50 };
+    struct error error;
+    (void)state;
+    must(open_at("127.0.0.1", &error), &error);
+    struct listeners taken = listeners;
+    const int64_t before = clock_us();
+    assert_int_equal(listeners_open(&connection, PATIENCE_MS * CLOCK_MS, &listeners, &error), -EADDRINUSE);
+    assert_true(clock_us() - before >= PATIENCE_MS * CLOCK_MS);
+    listeners_close(&taken, &connection);
 }
 
 static void test_sockets_beside_a_file_that_is_none_are_removed_and_it_stays(void **state) {
@@ -279,6 +315,8 @@ int main(void) {
         CASE(test_address_is_taken_as_libzmq_takes_it),
         CASE(test_address_of_ipv6_is_taken_and_all_of_them_are_both_families),
         CASE(test_taken_port_is_named_and_nothing_listens),
+        CASE(test_port_of_a_process_that_is_about_to_end_is_waited_for),
+        CASE(test_port_that_stays_taken_is_an_error_once_patience_is_over),
         CASE(test_sockets_beside_a_file_that_is_none_are_removed_and_it_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
