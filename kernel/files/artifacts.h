@@ -76,6 +76,7 @@ struct artifacts_note {
     const json_t *on_disk; /* artifacts_on_disk(); NULL for none */
     bool explains;         /* adds what a restart forgets, and which kernel writes to the folder itself */
     bool strict;           /* there is no such kernel */
+    bool beside;           /* the files are not the session's: those of a fresh run, or a branch */
 };
 
 /*

@@ -210,8 +210,12 @@ json_t *artifacts_make_note(json_t *rows, const struct artifacts_note *about) {
         {saved, is_saved, add_saved, about->more.saved},
         {"Removed: ", is_removed, add_path, about->more.removed},
         {"Not saved: ", is_refused, add_refused, about->more.refused},
-        {"Your own file on the disk is unchanged, and cells see the new one: ", is_hidden, add_path, 0},
-        {"Removed for this session's cells, and still on the disk: ", is_gone, add_path, 0},
+        {about->beside ? "Your own file on the disk is unchanged, and the session doesn't see the new one: "
+                       : "Your own file on the disk is unchanged, and cells see the new one: ",
+         is_hidden, add_path, 0},
+        {about->beside ? "Removed for this run, not for the session, and still on the disk: "
+                       : "Removed for this session's cells, and still on the disk: ",
+         is_gone, add_path, 0},
     };
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
         add_sentence(&note, &sentences[i], rows);

@@ -50,6 +50,7 @@ static void tell_files(const struct run *run, struct artifacts_note *about) {
         return;
     about->folder = is_written(run) ? NULL : export->name[0] ? export->name : export->parent;
     about->off = export->off;
+    about->beside = run->beside;
     about->strict = runner->profile->kind == PROFILE_STRICT;
     about->explains = !runner->told_files && !run->beside && is_notebook(export);
     json_t *data = artifacts_make_note(run->result.artifact_rows, about);

@@ -1,5 +1,7 @@
 """What a person reads under a cell of the files that it has made."""
 
+import pytest
+
 # The last line of the first note of a session.
 EXPLAINED = (
     "Until the kernel restarts, cells see what they have written here, even if the file on the disk changes; "
@@ -68,6 +70,19 @@ def test_note_names_own_files_in_a_folder_that_cells_have_made_anew(venv_kernel,
 def test_note_of_a_fresh_run_explains_no_session(venv_kernel):
     cell = venv_kernel.ask("open('a.txt', 'w').write('x')", {"fresh": True})
     assert cell.of("display_data")[0]["data"]["text/plain"] == "Saved to outputs/: a.txt"
+
+
+@pytest.mark.parametrize("petri", [{"fresh": True}, {"from": "first", "commit": "branch"}], ids=["fresh", "branch"])
+def test_note_of_a_run_beside_the_session_says_that_its_files_are_not_the_sessions(venv_kernel, tmp_path, petri):
+    (tmp_path / "own.csv").write_text("own")
+    (tmp_path / "old.csv").write_text("old")
+    cell = venv_kernel.ask("import os; open('own.csv', 'w').write('new'); os.remove('old.csv')", petri)
+    assert note(cell)[0].splitlines() == [
+        "Saved to outputs/: own.csv",
+        "Your own file on the disk is unchanged, and the session doesn't see the new one: own.csv",
+        "Removed for this run, not for the session, and still on the disk: old.csv",
+    ]
+    assert venv_kernel.value("open('own.csv').read() + open('old.csv').read()") == "'ownold'"
 
 
 def test_names_with_markdown_characters_are_escaped_in_the_note(venv_kernel):
