@@ -41,6 +41,8 @@ UNDO = "petri: %undo"
 UNDO_LARGE = "petri: %undo of a cell that has changed all of the gigabyte"
 RESTORE = "petri: %restore of a checkpoint"
 FROM = 'petri: a run with "from"'
+BRANCH = "petri: a branch, which runs beside the session"
+BRANCHES = "petri: two branches at once"
 RESTART = "ipykernel: restart, and all cells again"
 LOAD = "ipykernel: dill.load_session"
 CHECKOUT = "Kishu: checkout"
@@ -55,7 +57,7 @@ PASS_NONE = "petri: pass with none but the present one"
 KEPT = "petri: memory of a kept state, each cell changes 1 MB (PSS)"
 
 # name: unit. Going back counts from the request to the reply of the next cell.
-BACK = {name: "ms" for name in (UNDO, UNDO_LARGE, RESTORE, FROM, RESTART, LOAD, CHECKOUT)}
+BACK = {name: "ms" for name in (UNDO, UNDO_LARGE, RESTORE, FROM, BRANCH, BRANCHES, RESTART, LOAD, CHECKOUT)}
 COSTS = {name: "ms" for name in (DUMP, *TOUCHED.values(), PASS_KEPT, PASS_NONE)} | {KEPT: "MiB"}
 MEASURES = BACK | COSTS
 
@@ -110,6 +112,9 @@ def measure_petri(folder, count):
         found[UNDO] = back_ms(peer, count, undo, following)
         found[RESTORE] = back_ms(peer, count, back, following)
         found[FROM] = back_ms(peer, count, (NEXT, {"from": "base"}))
+        branch = (NEXT, {"from": "base", "commit": False})
+        found[BRANCH] = back_ms(peer, count, branch)
+        found[BRANCHES] = back_ms(peer, count, branch, branch)
         peer.run("%restore base")
         found[UNDO_LARGE] = back_ms(peer, FEW, undo, (NEXT_LARGE, None), step=STEP_LARGE)
         peer.run("%restore base")

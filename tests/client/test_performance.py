@@ -87,6 +87,8 @@ TRAVEL = [
     ("`%undo` of a cell that has changed all of the gigabyte", travel.UNDO_LARGE),
     ("`%restore` of a checkpoint", travel.RESTORE),
     ("a run with `from`", travel.FROM),
+    ("a branch, which runs beside the session", travel.BRANCH),
+    ("two branches at once", travel.BRANCHES),
     ("ipykernel: a restart, and all cells again", travel.RESTART),
     ("ipykernel: `dill.load_session`", travel.LOAD),
     ("Kishu: a checkout", travel.CHECKOUT),
