@@ -11,9 +11,11 @@ import pytest
 
 import state
 from accounts import account
+from branches import answer_next, begin, finish, wait_for_prints
 from kernels import PETRI, STUCK_S, Interpreter, install
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
+from travels import restore, run
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
 
@@ -98,6 +100,28 @@ def test_state_goes_on_and_bad_cells_are_rolled_back(user_kernel):
         assert cell.ename == ename, str(cell)
         state.check(user_kernel, pieces, n)
     assert user_kernel.value("canary") == "['as it was']"
+
+
+def test_states_are_gone_back_to_and_branches_run_at_once(user_kernel):
+    pieces = state.pieces_for(SYSTEM)
+    state.make(user_kernel, pieces)
+    made = run(user_kernel, "import os; told = []")
+    code = "open('told', 'w').write('{}'); print('began', flush=True); told.append(input())"
+    kept = {"from": made, "commit": "branch"}
+    failed = user_kernel.ask("told.append(1); os.kill(os.getpid(), 9)", kept)
+    assert failed.ename == "CellCrashed", str(failed)
+    asks = [begin(user_kernel, code.format(n), **kept) for n in range(2)]
+    messages = wait_for_prints(user_kernel, *asks)
+    for _ in asks:
+        answer_next(user_kernel, "done")
+    for n, cell in enumerate(finish(user_kernel, messages, *asks)):
+        assert cell.ok, str(cell)
+        restore(user_kernel, to=cell.report["image"])
+        assert user_kernel.value("told, open('told').read()") == f"(['done'], '{n}')"
+        state.check(user_kernel, pieces, 0)
+    restore(user_kernel, to=made)
+    assert user_kernel.value("told, os.path.exists('told')") == "([], False)"
+    state.check(user_kernel, pieces, 0)
 
 
 def test_packages_that_are_not_listed_are_not_there(configure, start_as_user, shared_folder, monkeypatch):
