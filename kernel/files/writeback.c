@@ -25,6 +25,9 @@
  *                                                  conflict: the host's holds, once cells have this one closed
  *     {"held"}                                     the host's, which cells have open: the number of its inode, by
  *                                                  which they go on seeing it; 0 where that is not the host's any more
+ * What is due may have "of" beside it, the change as states of the session that are kept have it:
+ *     {"change", "since_ns", "same", "made"}       same: as in struct cell_file; made: the host's file, as petri wrote
+ * it since, with "due" where that was a later version; null where it has removed it, or kept another program's
  */
 enum { NOT_DUE = -1 };
 
@@ -101,20 +104,26 @@ bool writeback_was_moved(const struct writeback *writeback, const struct stat *s
            memcmp(&st->st_ctim, &st->st_mtim, sizeof st->st_ctim) != 0;
 }
 
-bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change) {
+bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file) {
     const json_t *own = json_object_get(writeback->own, path);
     const json_t *due = json_object_get(own, "due");
     if (!due || json_integer_value(due) == NOT_DUE)
         return false;
-    *ret_change = (enum cell_change)json_integer_value(due);
+    *ret_file = (struct cell_file){.path = path,
+                                   .change = (enum cell_change)json_integer_value(due),
+                                   .same = json_is_true(json_object_get(json_object_get(own, "of"), "same"))};
     return true;
 }
 
+static const char *const host_keys[] = {"inode", "size", "mtime_ns", "ctime_ns"};
+
+static json_t *host_version(const struct stat *st) {
+    return json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size", (json_int_t)st->st_size,
+                     "mtime_ns", (json_int_t)clock_ns(&st->st_mtim), "ctime_ns", (json_int_t)clock_ns(&st->st_ctim));
+}
+
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st) {
-    json_object_set_new(writeback->own, path,
-                        json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size",
-                                  (json_int_t)st->st_size, "mtime_ns", (json_int_t)clock_ns(&st->st_mtim), "ctime_ns",
-                                  (json_int_t)clock_ns(&st->st_ctim)));
+    json_object_set_new(writeback->own, path, host_version(st));
 }
 
 /* Keeps what is known of the host's file. A path that is not UTF-8 can't be a key, and is never written. */
@@ -126,6 +135,137 @@ void writeback_note_own(struct writeback *writeback, const char *path, enum cell
     }
     json_object_del(own, "conflict");
     json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
+}
+
+static json_t *new_change(enum cell_change change, int64_t since_ns, bool same) {
+    return json_pack("{s:i, s:I, s:b}", "change", (int)change, "since_ns", (json_int_t)since_ns, "same", same);
+}
+
+/* The object of a change that is due, which the states share that have it. Borrowed. */
+static json_t *change_of(json_t *own, enum cell_change change, int64_t since_ns) {
+    if (number(json_object_get(own, "of"), "change") != (int64_t)change || !json_object_get(own, "of"))
+        json_object_set_new(own, "of", new_change(change, since_ns, false));
+    return json_object_get(own, "of");
+}
+
+json_t *writeback_unwritten(struct writeback *writeback) {
+    const char *path;
+    struct cell_file file;
+    json_t *own, *found = NULL;
+    json_object_foreach(writeback->own, path, own) {
+        if (!writeback_is_due(writeback, path, &file))
+            continue;
+        const json_t *since = json_object_get(own, "since_ns");
+        found = found ? found : json_object();
+        json_object_set(found, path,
+                        change_of(own, file.change, since ? json_integer_value(since) : seen_ns(writeback)));
+    }
+    return found;
+}
+
+/* What a branch has changed, being listed. */
+struct listing {
+    json_t *found;
+    int64_t began_ns;
+    size_t n;
+};
+
+/* Of a file that it has changed again the host's is known as long as it was. What is neither a file nor a folder, or is
+ * of a path that can't be a key, is never written. */
+static int note_changed(void *arg, const struct cell_file *file) {
+    struct listing *listing = arg;
+    const json_t *since = json_object_get(json_object_get(listing->found, file->path), "since_ns");
+    const int64_t since_ns = since ? json_integer_value(since) : listing->began_ns;
+    const bool written = file->change == CELL_DELETED || S_ISREG(file->mode) || S_ISDIR(file->mode);
+    if (++listing->n > WRITING_FILES_MAX)
+        return -E2BIG;
+    json_object_del(listing->found, file->path);
+    if (written)
+        json_object_set_new(listing->found, file->path, new_change(file->change, since_ns, file->same));
+    return 0;
+}
+
+json_t *writeback_unwritten_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
+                               json_t *before) {
+    if (!writeback->on)
+        return NULL;
+    struct listing listing = {.found = before ? json_copy(before) : json_object(), .began_ns = began_ns};
+    int r = listing.found ? cell_list_changes(cell, CELL_FILES_AND_FOLDERS, note_changed, &listing) : -ENOMEM;
+    if (r == 0 && json_object_size(listing.found) > 0)
+        return listing.found;
+    json_decref(listing.found);
+    return r < 0 ? json_incref(before) : NULL;
+}
+
+void writeback_note_changed(struct writeback *writeback, const char *path) {
+    json_object_del(json_object_get(writeback->own, path), "of");
+}
+
+void writeback_note_made(struct writeback *writeback, const char *path, const struct stat *st) {
+    json_t *of = json_object_get(json_object_get(writeback->own, path), "of");
+    if (of)
+        json_object_set_new(of, "made", st ? host_version(st) : json_null());
+}
+
+void writeback_note_overtaken(struct writeback *writeback, const char *path, const struct stat *st) {
+    json_t *of = json_object_get(json_object_get(writeback->own, path), "of");
+    if (!of)
+        return;
+    json_object_set_new(of, "made", host_version(st));
+    json_object_set_new(json_object_get(of, "made"), "due", json_integer(NOT_DUE));
+}
+
+/* The session's version is not to be written any more. */
+static void end_due(json_t *own) {
+    json_object_del(own, "of");
+    if (json_object_get(own, "since_ns"))
+        json_object_set_new(own, "due", json_integer(NOT_DUE));
+    else
+        json_object_del(own, "due");
+}
+
+/* A change that was made, or overtaken by a later one, since the session was in that state. */
+static void go_to_made(struct writeback *writeback, const char *path, const json_t *change) {
+    const json_t *own = json_object_get(writeback->own, path), *made = json_object_get(change, "made");
+    json_t *now = json_is_object(made)
+                      ? json_copy((json_t *)made)
+                      : json_pack("{s:I, s:i, s:b}", "since_ns", (json_int_t)number(change, "since_ns"), "due", NOT_DUE,
+                                  "conflict", true);
+    if (json_is_object(made) && json_object_get(own, "inode")) /* petri may have written it again */
+        for (size_t i = 0; i < sizeof host_keys / sizeof host_keys[0]; i++)
+            json_object_set(now, host_keys[i], json_object_get(own, host_keys[i]));
+    json_object_set_new(writeback->own, path, now);
+}
+
+static void go_to_due(struct writeback *writeback, const char *path, json_t *change) {
+    json_t *own = json_object_get(writeback->own, path);
+    const json_t *since = json_object_get(own, "since_ns");
+    const int64_t since_ns = number(change, "since_ns");
+    if (!own || json_object_get(own, "held") || (since && json_integer_value(since) > since_ns)) {
+        json_object_set_new(writeback->own, path, json_pack("{s:I}", "since_ns", (json_int_t)since_ns));
+        own = json_object_get(writeback->own, path);
+    }
+    json_object_del(own, "conflict");
+    json_object_set_new(own, "due", json_integer(number(change, "change")));
+    json_object_set(own, "of", change);
+}
+
+void writeback_go(struct writeback *writeback, json_t *unwritten) {
+    struct cell_file due;
+    const char *path;
+    json_t *own, *change;
+    json_object_foreach(writeback->own, path, own) {
+        if (writeback_is_due(writeback, path, &due) && !json_object_get(unwritten, path))
+            end_due(own);
+    }
+    if (!writeback->on)
+        return;
+    json_object_foreach(unwritten, path, change) {
+        if (json_object_get(change, "made"))
+            go_to_made(writeback, path, change);
+        else
+            go_to_due(writeback, path, change);
+    }
 }
 
 void writeback_forget(struct writeback *writeback, const char *path) {

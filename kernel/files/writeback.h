@@ -20,6 +20,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+enum { WRITING_FILES_MAX = 100000 }; /* of a cell: more are never written */
+
 struct writeback {
     bool on;
     int folder_fd;         /* owned; -1 where it is off */
@@ -53,8 +55,36 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
  */
 bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns);
 
-/* Whether it has to be written again, and how the cell had changed it. */
-bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change);
+/* Whether it has to be written again; ret_file has how the cell had changed it, and no more. */
+bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file);
+
+/*
+ * The changes that have to be written again, of the session's present state, by path: for writeback_go(). States that
+ * have a change share its object, by which they know once it is made. A new reference; NULL where there are none.
+ */
+json_t *writeback_unwritten(struct writeback *writeback);
+
+/*
+ * The same of what a branch leaves: all that its frozen cell has changed, and before, those of the state that it began
+ * in at began_ns (CLOCK_REALTIME), which is borrowed; or NULL. More than WRITING_FILES_MAX are never written, nor is
+ * what can't be listed: then it is before alone.
+ */
+json_t *writeback_unwritten_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
+                               json_t *before);
+
+/* The session has gone to a state with these: what is not made yet is to be written next, and nothing else is. NULL for
+ * none. What is known of the host's files stays known. */
+void writeback_go(struct writeback *writeback, json_t *unwritten);
+
+/* A cell has changed the path once more: what kept states have there to be written is another change. */
+void writeback_note_changed(struct writeback *writeback, const char *path);
+
+/* What was due there was made in the host's folder. st: the host's file as it was written; NULL where it was removed,
+ * or another program's was kept. */
+void writeback_note_made(struct writeback *writeback, const char *path, const struct stat *st);
+
+/* A later version than the one that was due was written, st. */
+void writeback_note_overtaken(struct writeback *writeback, const char *path, const struct stat *st);
 
 /* The session's version has been written; st is the host's file. */
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st);

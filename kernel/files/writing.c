@@ -64,10 +64,12 @@ static int add_due(struct writing *writing) {
     json_t *own;
     int r = 0;
     json_object_foreach(writing->options.writeback->own, path, own) {
-        struct cell_file file = {.path = path, .links = 1, .mode = S_IFREG};
+        struct cell_file file;
         struct stat st;
-        if (!writeback_is_due(writing->options.writeback, path, &file.change) || is_listed(writing, n, path))
+        if (!writeback_is_due(writing->options.writeback, path, &file) || is_listed(writing, n, path))
             continue;
+        file.links = 1;
+        file.mode = S_IFREG;
         auto_fd fd = file.change == CELL_DELETED ? -1 : cell_open_change(writing->options.cell, path);
         if (fd == -EINVAL)
             file.mode = S_IFDIR;

@@ -25,8 +25,6 @@
 struct limits;
 struct writing;
 
-enum { WRITING_FILES_MAX = 100000 };
-
 /* All borrowed until writing_destroy(). */
 struct writing_options {
     struct cell *cell; /* frozen */

@@ -59,6 +59,15 @@ static bool is_nowhere(const struct writing *writing, const char *path) {
     return fstatat(writing->options.writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
 }
 
+/* The same for states that are kept, in which the path was due. */
+static void settle_states(const struct writing *writing, const struct writing_entry *entry,
+                          const struct stat *written) {
+    if (entry->earlier || entry->same)
+        writeback_note_made(writing->options.writeback, entry->path, written);
+    else if (written)
+        writeback_note_overtaken(writing->options.writeback, entry->path, written);
+}
+
 static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     struct writeback *writeback = writing->options.writeback;
     struct stat st;
@@ -66,14 +75,19 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     /* A file that was kept because another program has changed it is visible to cells again. */
     const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
     if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
+        if (!entry->earlier && !entry->same)
+            writeback_note_changed(writeback, entry->path);
         writeback_note_own(writeback, entry->path, entry->change, entry->due);
         return;
     }
+    const bool written =
+        !entry->conflict && writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0;
+    settle_states(writing, entry, written ? &st : NULL);
     if (release(writing, entry->path) == 1)
         return;
     if (entry->conflict)
         writeback_note_conflict(writeback, entry->path);
-    else if (writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0)
+    else if (written)
         writeback_note_written(writeback, entry->path, &st);
     else
         writeback_note_own(writeback, entry->path, entry->change, false);

@@ -24,6 +24,7 @@ void timeline_init(struct timeline *timeline, timeline_drop *drop, void *arg) {
 static void free_node(struct timeline_node *node) {
     json_decref(node->names);
     json_decref(node->state.comms);
+    json_decref(node->state.unwritten);
     free(node);
 }
 
@@ -44,10 +45,12 @@ void timeline_fini(struct timeline *timeline) {
 }
 
 static void set_state(struct timeline_node *node, const struct timeline_state *state) {
-    json_t *before = node->state.comms;
+    const struct timeline_state before = node->state;
     node->state = *state;
     json_incref(node->state.comms);
-    json_decref(before);
+    json_incref(node->state.unwritten);
+    json_decref(before.comms);
+    json_decref(before.unwritten);
 }
 
 static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image) {

@@ -11,7 +11,8 @@ import pytest
 from jupyter_client.connect import write_connection_file
 
 from folders import lose, notes, rows, tree
-from kernels import PETRI
+from kernels import PETRI, Kernel
+from travels import restore
 
 ALLOW = '; "allow" of the configuration\'s "writable" can name it'
 
@@ -359,6 +360,11 @@ def test_petri_run_writes_no_folder(configure, tmp_path):
     assert json.loads(done.stdout)["outcome"] == "ok" and tree(tmp_path) == {}
 
 
+def folder(tmp_path):
+    """The folder but for its copies in outputs/."""
+    return {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
+
+
 @pytest.mark.parametrize("commit", ["branch", False])
 def test_branch_writes_nothing_to_the_folder_and_its_session_sees_nothing_of_it(kernel, tmp_path, commit):
     (tmp_path / "old.txt").write_text("old")
@@ -368,9 +374,179 @@ def test_branch_writes_nothing_to_the_folder_and_its_session_sees_nothing_of_it(
     code = "open('old.txt', 'a').write('+'); os.unlink('gone.txt'); open('mine.txt', 'w').write('+'); os.mkdir('d'); open('d/new', 'w').write('')"
     cell = kernel.ask(code, {"from": image, "commit": commit})
     assert cell.ok, str(cell)
-    assert {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")} == before
+    assert folder(tmp_path) == before
     look = "open('old.txt').read(), open('mine.txt').read(), os.path.exists('gone.txt'), os.path.exists('d')"
     assert kernel.value(look) == "('old', 'mine', True, False)"
+
+
+def test_what_a_branch_has_changed_is_written_by_the_next_cell_where_the_session_went(kernel, tmp_path):
+    for name in ("old.txt", "gone.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    code = "open('old.txt', 'a').write('+branch'); os.remove('gone.txt'); os.mkdir('d'); open('d/new', 'w').write('new')"
+    aside = kernel.ask(code, {"from": made, "commit": "branch"}).report["image"]
+    # A branch of the branch has what that has changed, too.
+    aside = kernel.ask("open('other.txt', 'a').write('+branch')", {"from": aside, "commit": "branch"}).report["image"]
+    restore(kernel, to=aside)
+    before = folder(tmp_path)
+    assert before == {name: name for name in ("old.txt", "gone.txt", "other.txt")}
+    assert notes(kernel.good("1")) == ["Saved: d/new, old.txt, other.txt\nRemoved: gone.txt"]
+    after = {"old.txt": "old.txt+branch", "d": None, "d/new": "new", "other.txt": "other.txt+branch"}
+    assert folder(tmp_path) == after
+    assert kernel.value("open('d/new').read(), os.path.exists('gone.txt')") == "('new', False)"
+    assert notes(kernel.good("1")) == []
+    # What is written stays, as what each cell writes.
+    restore(kernel, to=made)
+    assert notes(kernel.good("1")) == [] and folder(tmp_path) == after
+
+
+# What is in the folder `root` before, and what is done there.
+STANDS = {"d/one": "one", "d/deep/two": "two", "e/three": "three", "f": "f", "g": "g", "empty": None}
+WORKS = {
+    "a folder is made anew": "shutil.rmtree('d'); os.mkdir('d'); open('d/other', 'w').write('x')",
+    "a folder is made anew with the same names": "shutil.rmtree('d'); os.makedirs('d/deep'); open('d/deep/two', 'w').write('x')",
+    "a folder is emptied": "os.remove('d/one'); shutil.rmtree('d/deep')",
+    "a file takes the place of a file": "os.rename('f', 'g')",
+    "a file takes the place of a folder": "shutil.rmtree('d'); open('d', 'w').write('x')",
+    "a folder takes the place of a file": "os.remove('f'); os.makedirs('f/g/h'); open('f/g/i', 'w').write('x')",
+    "a folder goes elsewhere": "shutil.move('d', 'e/d')",
+    "all goes": "[shutil.rmtree(n) if os.path.isdir(n) else os.remove(n) for n in os.listdir()]",
+    "folders with nothing in them": "os.makedirs('x/y/z'); os.rmdir('empty')",
+    "other content of the same size": "open('f', 'w').write('x'); open('g', 'w').close()",
+    "a file is made and goes": "open('x', 'w').close(); os.remove('x'); open('f', 'a').write('x'); os.remove('f')",
+    "holes": "open('x', 'wb').truncate(1 << 20); file = open('y', 'wb'); file.seek(1 << 20); file.write(b'x'); file.close()",
+    "modes": "os.chmod('f', 0o755); os.chmod('g', 0o600); open('x', 'w').close(); os.chmod('x', 0o777)",
+    "what is no plain file": "os.symlink('f', 'x'); os.remove('g'); os.symlink('f', 'g'); os.mkfifo('y')",
+    "names": "[open(n, 'w').write('x') for n in ('a b', 'ä', os.fsdecode(b'\\xff'), '-x', 'Makefile', '.hidden', 'm.py')]",
+    "many files": "[open(f'x{n}', 'w').write(str(n)) for n in range(300)]",
+}
+
+
+def prepare(root):
+    for path, text in STANDS.items():
+        target = root / path
+        (target if text is None else target.parent).mkdir(parents=True, exist_ok=True)
+        if text is not None:
+            target.write_text(text)
+
+
+def modes(root):
+    return {str(path.relative_to(root)): path.lstat().st_mode for path in sorted(root.rglob("*"))}
+
+
+@pytest.fixture(scope="module")
+def shared_writable(kernel_dirs, tmp_path_factory):
+    """One kernel for all rows, each of which has folders of its own."""
+    kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path_factory.mktemp("shared"), name="petri-writable")
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_branch_that_the_session_goes_to_leaves_what_a_cell_leaves(shared_writable, work):
+    kernel = shared_writable
+    folders = [kernel.folder / work / way for way in ("by a cell", "by a branch")]
+    for root in folders:
+        prepare(root)
+    made = kernel.ask("import os, shutil", {}).report["image"]
+    by_cell, by_branch = (f"os.chdir({str(root)!r}); {WORKS[work]}; os.chdir({str(kernel.folder)!r})" for root in folders)
+    kernel.good(by_cell)
+    aside = kernel.ask(by_branch, {"from": made, "commit": "branch"}).report["image"]
+    restore(kernel, to=aside)
+    kernel.good("1")
+    assert tree(folders[1]) == tree(folders[0])
+    assert modes(folders[1]) == modes(folders[0])
+
+
+def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_change_the_file(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
+    aside = kernel.ask(code, {"from": made, "commit": "branch"}).report["image"]
+    restore(kernel, to=aside)
+    kernel.good("1")
+    restore(kernel, to=aside)
+    assert notes(kernel.good("open('new.txt', 'a').write('+cell')")) == ["Saved: new.txt"]
+    after = {"old.txt": "old+branch", "new.txt": "new+cell"}
+    assert folder(tmp_path) == after
+    restore(kernel, to=aside)
+    (tmp_path / "old.txt").write_text("somebody's")
+    assert notes(kernel.good("1")) == []
+    assert folder(tmp_path) == after | {"old.txt": "somebody's"}
+    assert kernel.value("open('old.txt').read()") == "\"somebody's\""
+
+
+def test_file_of_a_branch_that_a_later_cell_has_changed_or_removed_is_there_again_after_going_back(kernel, tmp_path):
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    code = "for name in 'ab': open(name, 'w').write('branch')"
+    aside = kernel.ask(code, {"from": made, "commit": "branch"}).report["image"]
+    restore(kernel, to=aside)
+    kernel.good("open('a', 'a').write('+cell'); os.remove('b')")
+    assert folder(tmp_path) == {"a": "branch+cell"}
+    kernel.good("%undo")
+    assert notes(kernel.good("1")) == ["Saved: b"]  # of 'a' a later version is written, which stays
+    assert kernel.value("open('a').read(), open('b').read()") == "('branch', 'branch')"
+    assert folder(tmp_path) == {"a": "branch+cell", "b": "branch"}
+    assert notes(kernel.good("open('a', 'a').write('+again')")) == ["Saved: a"]
+    assert folder(tmp_path) == {"a": "branch+again", "b": "branch"}
+
+
+def test_branch_that_is_left_before_it_is_written_is_not_written(kernel, tmp_path):
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    code = "open('a', 'w').write('branch')"
+    aside = kernel.ask(code, {"from": made, "commit": "branch"}).report["image"]
+    restore(kernel, to=aside)
+    assert kernel.run("os.kill(os.getpid(), 9)").ename == "CellCrashed"
+    restore(kernel, to=made)
+    kernel.good("1")
+    assert folder(tmp_path) == {}
+    restore(kernel, to=aside)
+    assert kernel.run("os.kill(os.getpid(), 9)").ename == "CellCrashed"
+    assert folder(tmp_path) == {}
+    assert notes(kernel.good("1")) == ["Saved: a"]
+    assert folder(tmp_path) == {"a": "branch"}
+
+
+def test_file_that_the_host_has_changed_since_a_branch_began_is_kept(kernel, tmp_path):
+    for name in ("old.txt", "gone.txt"):
+        (tmp_path / name).write_text(name)
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    code = "open('old.txt', 'a').write('+branch'); os.remove('gone.txt')"
+    aside = kernel.ask(code, {"from": made, "commit": "branch"}).report["image"]
+    for name in ("old.txt", "gone.txt"):
+        (tmp_path / name).write_text("somebody's")
+    kernel.good("1")  # a cell that sees both, and so might replace them
+    restore(kernel, to=aside)
+    (note,) = notes(kernel.good("2"))
+    assert "old (2).txt" in note and "gone.txt" in note, note
+    assert folder(tmp_path) == {
+        "old.txt": "somebody's",
+        "gone.txt": "somebody's",
+        "old (2).txt": "old.txt+branch",
+    }
+
+
+def test_change_that_was_undone_before_it_was_written_is_not_written(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / ".petri").symlink_to("/tmp")
+    kernel.good("import os")
+    kernel.good("os.remove('old.txt'); open('new.txt', 'w').write('new')")
+    kernel.good("%undo")
+    (tmp_path / ".petri").unlink()
+    assert kernel.value("open('old.txt').read(), os.path.exists('new.txt')") == "('old', False)"
+    assert folder(tmp_path) == {"old.txt": "old"}
+
+
+def test_change_that_was_redone_before_it_was_written_is_written(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / ".petri").symlink_to("/tmp")
+    kernel.good("import os")
+    kernel.good("os.remove('old.txt'); open('new.txt', 'w').write('new')")
+    kernel.good("%undo")
+    kernel.good("%redo")
+    (tmp_path / ".petri").unlink()
+    assert notes(kernel.good("1")) == ["Saved: new.txt\nRemoved: old.txt"]
+    assert folder(tmp_path) == {"new.txt": "new"}
 
 
 def test_file_of_a_branch_is_written_whole_once_a_cell_changes_it_where_the_session_went(kernel, tmp_path):
@@ -378,8 +554,7 @@ def test_file_of_a_branch_is_written_whole_once_a_cell_changes_it_where_the_sess
     image = kernel.ask("x = 1", {}).report["image"]
     code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
     aside = kernel.ask(code, {"from": image, "commit": "branch"}).report["image"]
-    assert kernel.control("petri_restore_request", {"to": aside})["status"] == "ok"
+    restore(kernel, to=aside)
     assert kernel.value("open('old.txt').read(), open('new.txt').read()") == "('old+branch', 'new')"
     kernel.good("for name in ('old.txt', 'new.txt'): open(name, 'a').write('+cell')")
-    texts = {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
-    assert texts == {"old.txt": "old+branch+cell", "new.txt": "new+cell"}
+    assert folder(tmp_path) == {"old.txt": "old+branch+cell", "new.txt": "new+cell"}

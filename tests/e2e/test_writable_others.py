@@ -13,6 +13,7 @@ import pytest
 import processes
 from folders import lose, notes, rows, tree
 from kernels import STUCK_S
+from travels import restore
 
 SEED = int(os.environ.get("PETRI_SEED", random.SystemRandom().randrange(1 << 32)))
 CELLS = int(os.environ.get("PETRI_WRITABLE_CELLS", 40))
@@ -224,6 +225,46 @@ def test_random_changes_are_those_of_a_plain_process(kernel, ipykernel, tmp_path
             lose(kernel, code)
         else:
             kernel.good(code)
+            ipykernel.good(code)
+        assert tree(tmp_path) == tree(plain), (SEED, n)
+    ipykernel.good("os.chdir('/')")
+
+
+def run_in_branches(kernel, codes):
+    """Runs each code in a branch of what the one before has left, and has the session go to the last and write that."""
+    image = kernel.ask("pass", {}).report["image"]
+    for code in codes:
+        cell = kernel.ask(code, {"from": image, "commit": "branch"})
+        assert cell.ok, cell
+        image = cell.report["image"]
+    restore(kernel, to=image)
+    kernel.good("pass")
+
+
+@pytest.mark.parametrize("cells", [CELLS, pytest.param(400, marks=pytest.mark.thorough)])
+def test_random_changes_in_branches_are_those_of_a_plain_process(
+    configure, writable, ipykernel, tmp_path, tmp_path_factory, cells
+):
+    print("PETRI_SEED", SEED)
+    dice = random.Random(SEED)
+    configure(artifacts=False)  # or the folder would have copies of what branches have changed
+    kernel = writable()
+    plain = tmp_path_factory.mktemp("plain")
+    ipykernel.good(f"import os; os.chdir({str(plain)!r})")
+    for one in (kernel, ipykernel):
+        one.good(f"MOVES = {MOVES!r}\n{BEGIN}")
+    for n in range(cells):
+        codes = [f"play({dice.randrange(1 << 32)}, {dice.randrange(1, 6)})" for _ in range(dice.randrange(1, 4))]
+        if dice.randrange(3) == 0:
+            for code in codes:
+                kernel.good(code)
+        else:
+            run_in_branches(kernel, codes)
+        left = kernel.ask("pass", {}).report["image"]
+        if dice.randrange(3) == 0:
+            run_beside = kernel.ask("play(1, 9)", {"from": left, "commit": "branch"})
+            assert run_beside.ok, run_beside  # nobody goes there
+        for code in codes:
             ipykernel.good(code)
         assert tree(tmp_path) == tree(plain), (SEED, n)
     ipykernel.good("os.chdir('/')")

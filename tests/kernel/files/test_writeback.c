@@ -1,0 +1,169 @@
+/* What is to be written later: which state of the session has it, and what is known of it once it is made. */
+#include "kernel/files/writeback.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct writeback writeback;
+
+static int start(void **state) {
+    (void)state;
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd < 0 ? -1 : writeback_turn_on(&writeback, fd, NULL);
+    close(fd);
+    writeback.began_ns = 1000;
+    return r;
+}
+
+static int stop(void **state) {
+    (void)state;
+    writeback_fini(&writeback);
+    return 0;
+}
+
+static struct stat changed_at(int64_t ns) {
+    return (struct stat){.st_ino = 7, .st_size = 3, .st_mtim.tv_nsec = ns, .st_ctim.tv_nsec = ns};
+}
+
+static bool may_replace(const char *path, int64_t changed_ns) {
+    const struct stat st = changed_at(changed_ns);
+    return writeback_may_replace(&writeback, path, &st, 0);
+}
+
+static bool is_due(const char *path, enum cell_change expected) {
+    struct cell_file file;
+    return writeback_is_due(&writeback, path, &file) && file.change == expected;
+}
+
+/* A state in which "file" is to be written, and the session is no more in that state. */
+static json_t *leave_state(enum cell_change change) {
+    writeback_note_own(&writeback, "file", change, true);
+    return writeback_unwritten(&writeback);
+}
+
+static void test_change_is_due_in_the_states_that_have_it(void **state) {
+    (void)state;
+    assert_null(writeback_unwritten(&writeback));
+    json_auto_t *with = leave_state(CELL_DELETED);
+    assert_non_null(with);
+    writeback_go(&writeback, NULL);
+    assert_false(is_due("file", CELL_DELETED));
+    assert_null(writeback_unwritten(&writeback));
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_DELETED));
+}
+
+static void test_file_of_the_host_is_known_as_long_as_the_state_has_seen_it(void **state) {
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_forget(&writeback, "file");
+    writeback.began_ns = 2000;
+    assert_true(may_replace("file", 1500)); /* the present state has seen it */
+    writeback_go(&writeback, with);
+    assert_false(may_replace("file", 1500));
+    assert_true(may_replace("file", 1000));
+}
+
+static void test_change_that_is_made_is_not_due_where_the_session_goes_and_the_host_s_file_is_known(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_note_made(&writeback, "file", &written);
+    writeback_forget(&writeback, "file");
+    writeback_go(&writeback, with);
+    assert_false(is_due("file", CELL_CHANGED));
+    assert_true(writeback_is_settled(&writeback, "file"));
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1501));
+}
+
+static void test_removal_that_is_made_leaves_what_the_host_has(void **state) {
+    (void)state;
+    json_auto_t *with = leave_state(CELL_DELETED);
+    writeback_note_made(&writeback, "file", NULL);
+    writeback_forget(&writeback, "file");
+    writeback_go(&writeback, with);
+    assert_false(is_due("file", CELL_DELETED));
+    assert_true(writeback_is_settled(&writeback, "file"));
+    assert_false(may_replace("file", 1500));
+}
+
+/* Or the session would lose what only that state has. */
+static void test_version_that_was_overtaken_stays_the_session_s_and_is_not_due(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_note_overtaken(&writeback, "file", &written);
+    writeback_forget(&writeback, "file");
+    writeback_go(&writeback, with);
+    assert_false(is_due("file", CELL_CHANGED));
+    assert_false(writeback_is_settled(&writeback, "file"));
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1501));
+}
+
+static void test_file_that_was_written_again_since_is_known_as_it_was_written_last(void **state) {
+    const struct stat written = changed_at(1500), again = changed_at(1600);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_note_made(&writeback, "file", &written);
+    writeback_note_written(&writeback, "file", &again);
+    writeback_go(&writeback, with);
+    assert_true(may_replace("file", 1600));
+    assert_false(may_replace("file", 1500));
+}
+
+static void test_change_that_comes_after_it_is_another_one(void **state) {
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_note_changed(&writeback, "file");
+    json_auto_t *after = leave_state(CELL_CHANGED);
+    writeback_note_made(&writeback, "file", NULL);
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_CHANGED));
+    writeback_go(&writeback, after);
+    assert_false(is_due("file", CELL_CHANGED));
+}
+
+/* Its object would say that the one that was left is made. */
+static void test_change_that_was_left_is_not_made_by_what_is_written_there_next(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_go(&writeback, NULL);
+    writeback_note_made(&writeback, "file", &written);
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_CHANGED));
+}
+
+static void test_nothing_is_due_where_the_mode_is_off(void **state) {
+    struct writeback off;
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_init(&off);
+    writeback_go(&off, with);
+    assert_null(writeback_unwritten(&off));
+    assert_null(writeback_unwritten_of(&off, NULL, 0, with));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(test_change_is_due_in_the_states_that_have_it),
+        CASE(test_file_of_the_host_is_known_as_long_as_the_state_has_seen_it),
+        CASE(test_change_that_is_made_is_not_due_where_the_session_goes_and_the_host_s_file_is_known),
+        CASE(test_removal_that_is_made_leaves_what_the_host_has),
+        CASE(test_version_that_was_overtaken_stays_the_session_s_and_is_not_due),
+        CASE(test_file_that_was_written_again_since_is_known_as_it_was_written_last),
+        CASE(test_change_that_comes_after_it_is_another_one),
+        CASE(test_change_that_was_left_is_not_made_by_what_is_written_there_next),
+        CASE(test_nothing_is_due_where_the_mode_is_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
