@@ -26,10 +26,13 @@
  *     {"held"}                                     the host's, which cells have open: the number of its inode, by
  *                                                  which they go on seeing it; 0 where that is not the host's any more
  * What is due may have "of" beside it, the change as states of the session that are kept have it:
- *     {"change", "since_ns", "same", "made"}       same: as in struct cell_file; made: the host's file, as petri wrote
- * it since, with "due" where that was a later version; null where it has removed it, or kept another program's
+ *     {"change", "since_ns", "same"}               same: as in struct cell_file
+ * and once it is made "made": the host's file, as petri wrote it, with "due" where that was a later version; null where
+ * it was removed, or another program's was kept.
  */
 enum { NOT_DUE = -1 };
+
+enum { WRITTEN_MAX = 10000 }; /* paths in `written`; after that it begins anew */
 
 void writeback_init(struct writeback *writeback) {
     *writeback = (struct writeback){.folder_fd = -1};
@@ -40,8 +43,9 @@ int writeback_turn_on(struct writeback *writeback, int folder_fd, const json_t *
     writeback->allowed = allowed;
     writeback->folder_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
     writeback->own = json_object();
-    if (writeback->folder_fd < 0 || !writeback->own) {
-        int r = writeback->own ? -errno : -ENOMEM;
+    writeback->written = json_object();
+    if (writeback->folder_fd < 0 || !writeback->own || !writeback->written) {
+        int r = writeback->own && writeback->written ? -errno : -ENOMEM;
         writeback_fini(writeback);
         return r;
     }
@@ -53,6 +57,7 @@ void writeback_fini(struct writeback *writeback) {
     if (writeback->folder_fd >= 0)
         close(writeback->folder_fd);
     json_decref(writeback->own);
+    json_decref(writeback->written);
     writeback_init(writeback);
 }
 
@@ -86,15 +91,22 @@ static int64_t seen_below_ns(const struct writeback *writeback, const char *path
     return since_ns;
 }
 
+static bool is_version(const json_t *version, const struct stat *st) {
+    return number(version, "inode") == (int64_t)st->st_ino && number(version, "size") == st->st_size &&
+           number(version, "mtime_ns") == clock_ns(&st->st_mtim) &&
+           number(version, "ctime_ns") == clock_ns(&st->st_ctim);
+}
+
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
                            int64_t skew_ns) {
     const json_t *own = json_object_get(writeback->own, path);
     const json_t *since = json_object_get(own, "since_ns"), *held = json_object_get(own, "held");
     if (held && json_integer_value(held) != (int64_t)st->st_ino)
         return false;
+    if (is_version(json_object_get(writeback->written, path), st))
+        return true;
     if (own && !since && !held)
-        return number(own, "inode") == (int64_t)st->st_ino && number(own, "size") == st->st_size &&
-               number(own, "mtime_ns") == clock_ns(&st->st_mtim) && number(own, "ctime_ns") == clock_ns(&st->st_ctim);
+        return is_version(own, st);
     const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
     return clock_ns(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
 }
@@ -179,6 +191,8 @@ static int note_changed(void *arg, const struct cell_file *file) {
     const bool written = file->change == CELL_DELETED || S_ISREG(file->mode) || S_ISDIR(file->mode);
     if (++listing->n > WRITING_FILES_MAX)
         return -E2BIG;
+    if (file->same && json_object_get(listing->found, file->path))
+        return 0; /* the change is that of before */
     json_object_del(listing->found, file->path);
     if (written)
         json_object_set_new(listing->found, file->path, new_change(file->change, since_ns, file->same));
@@ -195,6 +209,12 @@ json_t *writeback_unwritten_of(const struct writeback *writeback, const struct c
         return listing.found;
     json_decref(listing.found);
     return r < 0 ? json_incref(before) : NULL;
+}
+
+void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st) {
+    if (json_object_size(writeback->written) >= WRITTEN_MAX)
+        json_object_clear(writeback->written);
+    json_object_set_new(writeback->written, path, host_version(st));
 }
 
 void writeback_note_changed(struct writeback *writeback, const char *path) {

@@ -28,7 +28,8 @@ struct writeback {
     const json_t *allowed; /* patterns of names that are written although programs look for them; borrowed; or NULL */
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
     int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
-    json_t *own; /* paths of which the session has its own version, with the host's version: writeback.c; owned */
+    json_t *own;     /* paths of which the session has its own version, with the host's version: writeback.c; owned */
+    json_t *written; /* {path: the host's file as petri wrote it last}; owned */
 };
 
 /* Sets it off: then all functions do nothing. */
@@ -75,6 +76,9 @@ json_t *writeback_unwritten_of(const struct writeback *writeback, const struct c
 /* The session has gone to a state with these: what is not made yet is to be written next, and nothing else is. NULL for
  * none. What is known of the host's files stays known. */
 void writeback_go(struct writeback *writeback, json_t *unwritten);
+
+/* petri has written the host's file, st: whatever state the session goes to, no other program has changed it so far. */
+void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st);
 
 /* A cell has changed the path once more: what kept states have there to be written is another change. */
 void writeback_note_changed(struct writeback *writeback, const char *path);

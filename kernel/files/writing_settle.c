@@ -82,6 +82,8 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     }
     const bool written =
         !entry->conflict && writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0;
+    if (written)
+        writeback_note_host(writeback, entry->path, &st);
     settle_states(writing, entry, written ? &st : NULL);
     if (release(writing, entry->path) == 1)
         return;

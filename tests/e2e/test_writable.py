@@ -476,6 +476,20 @@ def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_
     assert kernel.value("open('old.txt').read()") == "\"somebody's\""
 
 
+def test_file_that_petri_itself_has_written_since_a_branch_began_is_replaced(kernel, tmp_path):
+    (tmp_path / "f").write_text("f")
+    made = kernel.ask("import os; x = 1", {}).report["image"]
+    one, two, three = (
+        kernel.ask(f"open('f', 'w').write('{n}')", {"from": made, "commit": "branch"}).report["image"] for n in range(3)
+    )
+    kernel.good("open('f', 'a').write('+cell')")
+    for image, text in ((one, "0"), (two, "1"), (one, "1"), (three, "2")):
+        restore(kernel, to=image)
+        kernel.good("1")
+        assert folder(tmp_path) == {"f": text}  # what is written stays, also where the session goes back
+    assert kernel.value("open('f').read()") == "'2'"
+
+
 def test_file_of_a_branch_that_a_later_cell_has_changed_or_removed_is_there_again_after_going_back(kernel, tmp_path):
     made = kernel.ask("import os; x = 1", {}).report["image"]
     code = "for name in 'ab': open(name, 'w').write('branch')"

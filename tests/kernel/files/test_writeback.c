@@ -82,6 +82,18 @@ static void test_change_that_is_made_is_not_due_where_the_session_goes_and_the_h
     assert_false(may_replace("file", 1501));
 }
 
+static void test_file_that_petri_has_written_in_another_state_may_be_replaced(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_go(&writeback, NULL);
+    writeback_note_host(&writeback, "file", &written);
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_CHANGED));
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1501));
+}
+
 static void test_removal_that_is_made_leaves_what_the_host_has(void **state) {
     (void)state;
     json_auto_t *with = leave_state(CELL_DELETED);
@@ -158,6 +170,7 @@ int main(void) {
         CASE(test_change_is_due_in_the_states_that_have_it),
         CASE(test_file_of_the_host_is_known_as_long_as_the_state_has_seen_it),
         CASE(test_change_that_is_made_is_not_due_where_the_session_goes_and_the_host_s_file_is_known),
+        CASE(test_file_that_petri_has_written_in_another_state_may_be_replaced),
         CASE(test_removal_that_is_made_leaves_what_the_host_has),
         CASE(test_version_that_was_overtaken_stays_the_session_s_and_is_not_due),
         CASE(test_file_that_was_written_again_since_is_known_as_it_was_written_last),
