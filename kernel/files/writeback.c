@@ -25,8 +25,9 @@
  *                                                  conflict: the host's holds, once cells have this one closed
  *     {"held"}                                     the host's, which cells have open: the number of its inode, by
  *                                                  which they go on seeing it; 0 where that is not the host's any more
- * What is due may have "of" beside it, the change as states of the session that are kept have it:
- *     {"change", "since_ns", "same"}               same: as in struct cell_file
+ * What is due may have "of" beside it. States that are kept have the same of their own paths, but of what is due this:
+ *     {"change", "host", "same"}                   host: what is known of the host's file, as above; same: as in struct
+ *                                                  cell_file
  * and once it is made "made": the host's file, as petri wrote it, with "due" where that was a later version; null where
  * it was removed, or another program's was kept.
  */
@@ -57,6 +58,7 @@ void writeback_fini(struct writeback *writeback) {
     if (writeback->folder_fd >= 0)
         close(writeback->folder_fd);
     json_decref(writeback->own);
+    json_decref(writeback->state);
     json_decref(writeback->written);
     writeback_init(writeback);
 }
@@ -127,8 +129,6 @@ bool writeback_is_due(const struct writeback *writeback, const char *path, struc
     return true;
 }
 
-static const char *const host_keys[] = {"inode", "size", "mtime_ns", "ctime_ns"};
-
 static json_t *host_version(const struct stat *st) {
     return json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size", (json_int_t)st->st_size,
                      "mtime_ns", (json_int_t)clock_ns(&st->st_mtim), "ctime_ns", (json_int_t)clock_ns(&st->st_ctim));
@@ -149,66 +149,122 @@ void writeback_note_own(struct writeback *writeback, const char *path, enum cell
     json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
 }
 
-static json_t *new_change(enum cell_change change, int64_t since_ns, bool same) {
-    return json_pack("{s:i, s:I, s:b}", "change", (int)change, "since_ns", (json_int_t)since_ns, "same", same);
+/* A change that is due, as kept states have it; host: what is known of the host's file, which is stolen. */
+static json_t *new_change(enum cell_change change, json_t *host, bool same) {
+    return json_pack("{s:i, s:o, s:b}", "change", (int)change, "host", host, "same", same);
+}
+
+/* What an own path that is due says of the host's file alone. A new reference. */
+static json_t *host_of(const struct writeback *writeback, json_t *own) {
+    json_t *host = json_copy(own);
+    json_object_del(host, "due");
+    json_object_del(host, "of");
+    json_object_del(host, "conflict");
+    if (json_object_size(host) == 0)
+        json_object_set_new(host, "since_ns", json_integer((json_int_t)seen_ns(writeback)));
+    return host;
 }
 
 /* The object of a change that is due, which the states share that have it. Borrowed. */
-static json_t *change_of(json_t *own, enum cell_change change, int64_t since_ns) {
-    if (number(json_object_get(own, "of"), "change") != (int64_t)change || !json_object_get(own, "of"))
-        json_object_set_new(own, "of", new_change(change, since_ns, false));
+static json_t *change_of(const struct writeback *writeback, json_t *own, enum cell_change change) {
+    const json_t *of = json_object_get(own, "of");
+    if (!of || number(of, "change") != (int64_t)change)
+        json_object_set_new(own, "of", new_change(change, host_of(writeback, own), false));
     return json_object_get(own, "of");
 }
 
-json_t *writeback_unwritten(struct writeback *writeback) {
-    const char *path;
+/* What a kept state has of a path: the change that is due, or a copy of what is known, which it shares with the state
+ * before if that knows the same. A new reference. */
+static json_t *entry_of(const struct writeback *writeback, const char *path, json_t *own) {
+    json_t *before = json_object_get(writeback->state, path);
     struct cell_file file;
-    json_t *own, *found = NULL;
-    json_object_foreach(writeback->own, path, own) {
-        if (!writeback_is_due(writeback, path, &file))
-            continue;
-        const json_t *since = json_object_get(own, "since_ns");
-        found = found ? found : json_object();
-        json_object_set(found, path,
-                        change_of(own, file.change, since ? json_integer_value(since) : seen_ns(writeback)));
+    if (writeback_is_due(writeback, path, &file))
+        return json_incref(change_of(writeback, own, file.change));
+    json_t *known = json_copy(own);
+    json_object_del(known, "of");
+    if (!json_equal(known, before))
+        return known;
+    json_decref(known);
+    return json_incref(before);
+}
+
+/* Whether they have the very same objects: a change is no other one that looks like it. */
+static bool is_same(json_t *state, json_t *before) {
+    const char *path;
+    json_t *entry;
+    json_object_foreach(state, path, entry) {
+        if (json_object_get(before, path) != entry)
+            return false;
     }
-    return found;
+    return json_object_size(state) == json_object_size(before);
+}
+
+json_t *writeback_state(struct writeback *writeback) {
+    const char *path;
+    json_t *own, *state = NULL;
+    json_object_foreach(writeback->own, path, own) {
+        state = state ? state : json_object();
+        json_object_set_new(state, path, entry_of(writeback, path, own));
+    }
+    json_t *before = writeback->state;
+    writeback->state = json_incref(is_same(state, before) ? before : state);
+    json_decref(state);
+    json_decref(before);
+    return json_incref(writeback->state);
 }
 
 /* What a branch has changed, being listed. */
 struct listing {
+    const struct writeback *writeback;
     json_t *found;
     int64_t began_ns;
     size_t n;
 };
 
-/* Of a file that it has changed again the host's is known as long as it was. What is neither a file nor a folder, or is
- * of a path that can't be a key, is never written. */
+/*
+ * What is known of the host's file that a branch has changed: what the state before knew, where that had its own
+ * version; else it was seen until the branch began. Of a file of the host's that was open and is not there any more
+ * nothing is known. A new reference.
+ */
+static json_t *host_before(const struct listing *listing, const char *path) {
+    json_t *before = json_object_get(listing->found, path);
+    const json_t *held = json_object_get(before, "held");
+    struct stat st;
+    if (json_object_get(before, "host"))
+        return json_incref(json_object_get(before, "host"));
+    if (before && !held)
+        return host_of(listing->writeback, before);
+    const bool is_other = held && (fstatat(listing->writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
+                                   json_integer_value(held) != (int64_t)st.st_ino);
+    return json_pack("{s:I}", "since_ns", is_other ? 0 : (json_int_t)listing->began_ns);
+}
+
+/* What is neither a file nor a folder, or is of a path that can't be a key, is never written. */
 static int note_changed(void *arg, const struct cell_file *file) {
     struct listing *listing = arg;
-    const json_t *since = json_object_get(json_object_get(listing->found, file->path), "since_ns");
-    const int64_t since_ns = since ? json_integer_value(since) : listing->began_ns;
     const bool written = file->change == CELL_DELETED || S_ISREG(file->mode) || S_ISDIR(file->mode);
     if (++listing->n > WRITING_FILES_MAX)
         return -E2BIG;
-    if (file->same && json_object_get(listing->found, file->path))
+    if (file->same && json_object_get(json_object_get(listing->found, file->path), "change"))
         return 0; /* the change is that of before */
+    json_t *change = written ? new_change(file->change, host_before(listing, file->path), file->same) : NULL;
     json_object_del(listing->found, file->path);
-    if (written)
-        json_object_set_new(listing->found, file->path, new_change(file->change, since_ns, file->same));
+    if (change)
+        json_object_set_new(listing->found, file->path, change);
     return 0;
 }
 
-json_t *writeback_unwritten_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
-                               json_t *before) {
+json_t *writeback_state_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
+                           json_t *before) {
     if (!writeback->on)
         return NULL;
-    struct listing listing = {.found = before ? json_copy(before) : json_object(), .began_ns = began_ns};
+    struct listing listing = {
+        .writeback = writeback, .found = before ? json_copy(before) : json_object(), .began_ns = began_ns};
     int r = listing.found ? cell_list_changes(cell, CELL_FILES_AND_FOLDERS, note_changed, &listing) : -ENOMEM;
-    if (r == 0 && json_object_size(listing.found) > 0)
+    if (r == 0 && listing.n > 0)
         return listing.found;
     json_decref(listing.found);
-    return r < 0 ? json_incref(before) : NULL;
+    return json_incref(before);
 }
 
 void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st) {
@@ -235,57 +291,32 @@ void writeback_note_overtaken(struct writeback *writeback, const char *path, con
     json_object_set_new(json_object_get(of, "made"), "due", json_integer(NOT_DUE));
 }
 
-/* The session's version is not to be written any more. */
-static void end_due(json_t *own) {
-    json_object_del(own, "of");
-    if (json_object_get(own, "since_ns"))
-        json_object_set_new(own, "due", json_integer(NOT_DUE));
-    else
-        json_object_del(own, "due");
+/* What is known of a path in a state to which the session goes. A new reference. */
+static json_t *own_of(json_t *entry) {
+    json_t *made = json_object_get(entry, "made"), *host = json_object_get(entry, "host");
+    if (!host)
+        return json_copy(entry);
+    if (json_is_object(made))
+        return json_copy(made);
+    if (made)
+        return json_pack("{s:I, s:i, s:b}", "since_ns", (json_int_t)number(host, "since_ns"), "due", NOT_DUE,
+                         "conflict", true);
+    json_t *own = json_copy(host);
+    json_object_set(own, "due", json_object_get(entry, "change"));
+    json_object_set(own, "of", entry);
+    return own;
 }
 
-/* A change that was made, or overtaken by a later one, since the session was in that state. */
-static void go_to_made(struct writeback *writeback, const char *path, const json_t *change) {
-    const json_t *own = json_object_get(writeback->own, path), *made = json_object_get(change, "made");
-    json_t *now = json_is_object(made)
-                      ? json_copy((json_t *)made)
-                      : json_pack("{s:I, s:i, s:b}", "since_ns", (json_int_t)number(change, "since_ns"), "due", NOT_DUE,
-                                  "conflict", true);
-    if (json_is_object(made) && json_object_get(own, "inode")) /* petri may have written it again */
-        for (size_t i = 0; i < sizeof host_keys / sizeof host_keys[0]; i++)
-            json_object_set(now, host_keys[i], json_object_get(own, host_keys[i]));
-    json_object_set_new(writeback->own, path, now);
-}
-
-static void go_to_due(struct writeback *writeback, const char *path, json_t *change) {
-    json_t *own = json_object_get(writeback->own, path);
-    const json_t *since = json_object_get(own, "since_ns");
-    const int64_t since_ns = number(change, "since_ns");
-    if (!own || json_object_get(own, "held") || (since && json_integer_value(since) > since_ns)) {
-        json_object_set_new(writeback->own, path, json_pack("{s:I}", "since_ns", (json_int_t)since_ns));
-        own = json_object_get(writeback->own, path);
-    }
-    json_object_del(own, "conflict");
-    json_object_set_new(own, "due", json_integer(number(change, "change")));
-    json_object_set(own, "of", change);
-}
-
-void writeback_go(struct writeback *writeback, json_t *unwritten) {
-    struct cell_file due;
+void writeback_go(struct writeback *writeback, json_t *state) {
+    json_t *own = writeback->on ? json_object() : NULL, *entry;
     const char *path;
-    json_t *own, *change;
-    json_object_foreach(writeback->own, path, own) {
-        if (writeback_is_due(writeback, path, &due) && !json_object_get(unwritten, path))
-            end_due(own);
-    }
-    if (!writeback->on)
+    if (!own)
         return;
-    json_object_foreach(unwritten, path, change) {
-        if (json_object_get(change, "made"))
-            go_to_made(writeback, path, change);
-        else
-            go_to_due(writeback, path, change);
+    json_object_foreach(state, path, entry) {
+        json_object_set_new(own, path, own_of(entry));
     }
+    json_decref(writeback->own);
+    writeback->own = own;
 }
 
 void writeback_forget(struct writeback *writeback, const char *path) {

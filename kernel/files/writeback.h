@@ -30,6 +30,7 @@ struct writeback {
     int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
     json_t *own;     /* paths of which the session has its own version, with the host's version: writeback.c; owned */
     json_t *written; /* {path: the host's file as petri wrote it last}; owned */
+    json_t *state;   /* what writeback_state() has given last; owned, or NULL */
 };
 
 /* Sets it off: then all functions do nothing. */
@@ -60,22 +61,22 @@ bool writeback_was_moved(const struct writeback *writeback, const struct stat *s
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file);
 
 /*
- * The changes that have to be written again, of the session's present state, by path: for writeback_go(). States that
- * have a change share its object, by which they know once it is made. A new reference; NULL where there are none.
+ * What belongs to the session's present state, by path: of which it has its own version, and what has to be written
+ * again. For writeback_go(), and not to be changed. States that have a change share its object, by which they know once
+ * it is made. A new reference; NULL where there is nothing.
  */
-json_t *writeback_unwritten(struct writeback *writeback);
+json_t *writeback_state(struct writeback *writeback);
 
 /*
- * The same of what a branch leaves: all that its frozen cell has changed, and before, those of the state that it began
- * in at began_ns (CLOCK_REALTIME), which is borrowed; or NULL. More than WRITING_FILES_MAX are never written, nor is
- * what can't be listed: then it is before alone.
+ * The same of what a branch leaves: all that its frozen cell has changed has to be written, and before, that of the
+ * state that it began in at began_ns (CLOCK_REALTIME), which is borrowed; or NULL. More than WRITING_FILES_MAX are
+ * never written, nor is what can't be listed: then it is before alone.
  */
-json_t *writeback_unwritten_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
-                               json_t *before);
+json_t *writeback_state_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
+                           json_t *before);
 
-/* The session has gone to a state with these: what is not made yet is to be written next, and nothing else is. NULL for
- * none. What is known of the host's files stays known. */
-void writeback_go(struct writeback *writeback, json_t *unwritten);
+/* The session has gone to a state with these: of other paths it has no version of its own. NULL for none. */
+void writeback_go(struct writeback *writeback, json_t *state);
 
 /* petri has written the host's file, st: whatever state the session goes to, no other program has changed it so far. */
 void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st);

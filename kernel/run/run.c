@@ -70,7 +70,7 @@ void run_destroy(struct run *run) {
     captures_fini(&run->now.captures);
     outputs_fini(&run->now.outputs);
     comms_fini(&run->own_comms);
-    json_decref(run->unwritten);
+    json_decref(run->own_files);
     json_decref(run->result.facts.history);
     json_decref(run->result.denied);
     json_decref(run->result.reply);

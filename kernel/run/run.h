@@ -144,7 +144,7 @@ struct run {
     bool branch;            /* one that begins in an image that is kept, and not in image 0 */
     struct comms *comms;    /* the session's, borrowed; or own_comms */
     struct comms own_comms; /* of a run beside: none is open in image 0, and of a branch those that were open then */
-    json_t *unwritten;      /* of the state that a branch began in: see struct timeline_state; or NULL */
+    json_t *own_files;      /* those of the state that a branch began in: struct timeline_state; or NULL */
     char run_id[37];
     char started[32]; /* date */
     int64_t started_us;

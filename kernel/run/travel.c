@@ -40,12 +40,12 @@ void travel_fini(struct runner *runner) {
     timeline_fini(&runner->timeline);
 }
 
-/* unwritten: writeback_unwritten(), borrowed. */
-static struct timeline_state state_of(const struct runner *runner, json_t *unwritten) {
+/* own_files: writeback_state(), borrowed. */
+static struct timeline_state state_of(const struct runner *runner, json_t *own_files) {
     return (struct timeline_state){.execution_count = runner->execution_count,
                                    .limits = runner->limits,
                                    .comms = runner->comms->open,
-                                   .unwritten = unwritten};
+                                   .own_files = own_files};
 }
 
 /* The session's present image; NULL where it can't be kept, and then one can't go back to it. */
@@ -150,8 +150,8 @@ void travel_tick(struct runner *runner, int64_t now_us) {
 
 void travel_note(struct runner *runner) {
     struct timeline *timeline = &runner->timeline;
-    json_auto_t *unwritten = writeback_unwritten(runner->writeback);
-    const struct timeline_state state = state_of(runner, unwritten);
+    json_auto_t *own_files = writeback_state(runner->writeback);
+    const struct timeline_state state = state_of(runner, own_files);
     if (timeline->current && json_array_size(timeline->current->names) > 0)
         return; /* what it names is as good */
     struct kept_image *image = keep(runner);
@@ -213,8 +213,8 @@ static struct timeline_cell cell_of(const struct run *run) {
 static void add_step(struct run *run) {
     struct runner *runner = run->runner;
     struct timeline *timeline = &runner->timeline;
-    json_auto_t *unwritten = writeback_unwritten(runner->writeback);
-    const struct timeline_state state = state_of(runner, unwritten);
+    json_auto_t *own_files = writeback_state(runner->writeback);
+    const struct timeline_state state = state_of(runner, own_files);
     const struct timeline_cell cell = cell_of(run);
     struct kept_image *image = keep(runner);
     int r = is_step(run) ? timeline_add(timeline, &cell, image, &state)
@@ -231,11 +231,11 @@ void travel_keep_branch(struct run *run) {
     struct runner *runner = run->runner;
     struct timeline *timeline = &runner->timeline;
     const int64_t began_ns = clock_date_ms() * 1000000 - (clock_us() - run->started_us) * 1000;
-    json_auto_t *unwritten = writeback_unwritten_of(runner->writeback, run->now.cell, began_ns, run->unwritten);
+    json_auto_t *own_files = writeback_state_of(runner->writeback, run->now.cell, began_ns, run->own_files);
     const struct timeline_state state = {.execution_count = run->asked.execution_count,
                                          .limits = run->asked.session_limits,
                                          .comms = run->own_comms.open,
-                                         .unwritten = unwritten};
+                                         .own_files = own_files};
     const struct timeline_cell cell = cell_of(run);
     struct kept_image *image = NULL;
     int r = cell_keep(run->now.cell, &image);
@@ -281,7 +281,7 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
     runner->execution_count = node->state.execution_count;
     runner->limits = node->state.limits;
     comms_set(runner->comms, node->state.comms);
-    writeback_go(runner->writeback, node->state.unwritten);
+    writeback_go(runner->writeback, node->state.own_files);
     json_object_clear(runner->known_inputs); /* by names and times, which files have again */
     return 0;
 }
@@ -371,7 +371,7 @@ static void begin_branch(struct run *run, const struct timeline_node *node) {
     run->asked.limits = node->state.limits;
     run->asked.session_limits = node->state.limits;
     comms_set(&run->own_comms, node->state.comms);
-    run->unwritten = json_incref(node->state.unwritten);
+    run->own_files = json_incref(node->state.own_files);
 }
 
 /* Goes there, or has the branch begin there. */

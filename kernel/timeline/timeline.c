@@ -24,7 +24,7 @@ void timeline_init(struct timeline *timeline, timeline_drop *drop, void *arg) {
 static void free_node(struct timeline_node *node) {
     json_decref(node->names);
     json_decref(node->state.comms);
-    json_decref(node->state.unwritten);
+    json_decref(node->state.own_files);
     free(node);
 }
 
@@ -48,9 +48,9 @@ static void set_state(struct timeline_node *node, const struct timeline_state *s
     const struct timeline_state before = node->state;
     node->state = *state;
     json_incref(node->state.comms);
-    json_incref(node->state.unwritten);
+    json_incref(node->state.own_files);
     json_decref(before.comms);
-    json_decref(before.unwritten);
+    json_decref(before.own_files);
 }
 
 static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image) {

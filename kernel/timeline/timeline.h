@@ -41,7 +41,7 @@ struct timeline_state {
     int execution_count;
     struct limits limits; /* in force for the next cell */
     json_t *comms;        /* the map of open comms, a reference of the node's; or NULL */
-    json_t *unwritten;    /* its changes that the host's folder doesn't have: writeback_unwritten(); the same */
+    json_t *own_files;    /* of which it has its own version: writeback_state(); the same */
 };
 
 /* What is known of a cell when it is committed. Texts are borrowed for the call. */

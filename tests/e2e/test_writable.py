@@ -505,6 +505,24 @@ def test_file_of_a_branch_that_a_later_cell_has_changed_or_removed_is_there_agai
     assert folder(tmp_path) == {"a": "branch+again", "b": "branch"}
 
 
+def test_file_that_is_open_again_after_going_back_does_not_replace_what_others_have_made_of_it(kernel, tmp_path):
+    kernel.good("log = open('log', 'a'); log.write('1'); log.flush()")
+    kernel.good("log.close()")
+    kernel.good("%undo")
+    (tmp_path / "log").write_text("somebody's")
+    (note,) = notes(kernel.good("log.write('2'); log.flush()"))
+    assert note.startswith("Saved: log (2) (log: it was changed outside of the notebook meanwhile)"), note
+    assert folder(tmp_path) == {"log": "somebody's", "log (2)": "12"}
+
+
+def test_file_that_is_open_again_after_going_back_is_written(kernel, tmp_path):
+    kernel.good("log = open('log', 'a'); log.write('1'); log.flush()")
+    kernel.good("log.write('2'); log.close()")
+    kernel.good("%undo")
+    assert notes(kernel.good("log.write('3'); log.flush()")) == ["Saved: log"]
+    assert folder(tmp_path) == {"log": "13"}
+
+
 def test_branch_that_is_left_before_it_is_written_is_not_written(kernel, tmp_path):
     made = kernel.ask("import os; x = 1", {}).report["image"]
     code = "open('a', 'w').write('branch')"

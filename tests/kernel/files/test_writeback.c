@@ -1,4 +1,5 @@
-/* What is to be written later: which state of the session has it, and what is known of it once it is made. */
+/* The session's own versions of files: which state has which, what is to be written, and what is known of the host's.
+ */
 #include "kernel/files/writeback.h"
 
 #include <fcntl.h>
@@ -43,17 +44,17 @@ static bool is_due(const char *path, enum cell_change expected) {
 /* A state in which "file" is to be written, and the session is no more in that state. */
 static json_t *leave_state(enum cell_change change) {
     writeback_note_own(&writeback, "file", change, true);
-    return writeback_unwritten(&writeback);
+    return writeback_state(&writeback);
 }
 
 static void test_change_is_due_in_the_states_that_have_it(void **state) {
     (void)state;
-    assert_null(writeback_unwritten(&writeback));
+    assert_null(writeback_state(&writeback));
     json_auto_t *with = leave_state(CELL_DELETED);
     assert_non_null(with);
     writeback_go(&writeback, NULL);
     assert_false(is_due("file", CELL_DELETED));
-    assert_null(writeback_unwritten(&writeback));
+    assert_null(writeback_state(&writeback));
     writeback_go(&writeback, with);
     assert_true(is_due("file", CELL_DELETED));
 }
@@ -124,10 +125,53 @@ static void test_file_that_was_written_again_since_is_known_as_it_was_written_la
     (void)state;
     json_auto_t *with = leave_state(CELL_CHANGED);
     writeback_note_made(&writeback, "file", &written);
-    writeback_note_written(&writeback, "file", &again);
+    writeback_note_host(&writeback, "file", &again);
     writeback_go(&writeback, with);
     assert_true(may_replace("file", 1600));
-    assert_false(may_replace("file", 1500));
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1601));
+}
+
+/* A file that is open: another line of states has closed it, and another program has changed it since. */
+static void test_state_knows_the_host_s_file_of_what_it_has_open(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    writeback_note_written(&writeback, "file", &written);
+    json_auto_t *with = writeback_state(&writeback);
+    writeback_forget(&writeback, "file");
+    writeback.began_ns = 2000;
+    assert_true(may_replace("file", 1600));
+    writeback_go(&writeback, with);
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1600));
+    writeback_go(&writeback, NULL); /* which has no version of its own, and sees the host's */
+    assert_true(may_replace("file", 1600));
+}
+
+static void test_due_version_over_one_that_was_written_knows_that_one(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    writeback_note_written(&writeback, "file", &written);
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback_forget(&writeback, "file");
+    writeback.began_ns = 2000;
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_CHANGED));
+    assert_true(may_replace("file", 1500));
+    assert_false(may_replace("file", 1600));
+}
+
+static void test_states_in_which_nothing_differs_share_what_they_have(void **state) {
+    const struct stat written = changed_at(1500);
+    (void)state;
+    writeback_note_own(&writeback, "due", CELL_CREATED, true);
+    writeback_note_own(&writeback, "own", CELL_CREATED, false);
+    json_auto_t *one = writeback_state(&writeback), *two = writeback_state(&writeback);
+    assert_ptr_equal(one, two);
+    writeback_note_written(&writeback, "due", &written);
+    json_auto_t *three = writeback_state(&writeback);
+    assert_ptr_not_equal(three, two);
+    assert_ptr_equal(json_object_get(three, "own"), json_object_get(two, "own"));
 }
 
 static void test_change_that_comes_after_it_is_another_one(void **state) {
@@ -159,8 +203,8 @@ static void test_nothing_is_due_where_the_mode_is_off(void **state) {
     json_auto_t *with = leave_state(CELL_CHANGED);
     writeback_init(&off);
     writeback_go(&off, with);
-    assert_null(writeback_unwritten(&off));
-    assert_null(writeback_unwritten_of(&off, NULL, 0, with));
+    assert_null(writeback_state(&off));
+    assert_null(writeback_state_of(&off, NULL, 0, with));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -174,6 +218,9 @@ int main(void) {
         CASE(test_removal_that_is_made_leaves_what_the_host_has),
         CASE(test_version_that_was_overtaken_stays_the_session_s_and_is_not_due),
         CASE(test_file_that_was_written_again_since_is_known_as_it_was_written_last),
+        CASE(test_state_knows_the_host_s_file_of_what_it_has_open),
+        CASE(test_due_version_over_one_that_was_written_knows_that_one),
+        CASE(test_states_in_which_nothing_differs_share_what_they_have),
         CASE(test_change_that_comes_after_it_is_another_one),
         CASE(test_change_that_was_left_is_not_made_by_what_is_written_there_next),
         CASE(test_nothing_is_due_where_the_mode_is_off),
