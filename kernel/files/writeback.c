@@ -154,22 +154,20 @@ static json_t *new_change(enum cell_change change, json_t *host, bool same) {
     return json_pack("{s:i, s:o, s:b}", "change", (int)change, "host", host, "same", same);
 }
 
-/* What an own path that is due says of the host's file alone. A new reference. */
-static json_t *host_of(const struct writeback *writeback, json_t *own) {
+/* What is known of the host's file at an own path. A new reference. */
+static json_t *host_of(json_t *own) {
     json_t *host = json_copy(own);
     json_object_del(host, "due");
     json_object_del(host, "of");
     json_object_del(host, "conflict");
-    if (json_object_size(host) == 0)
-        json_object_set_new(host, "since_ns", json_integer((json_int_t)seen_ns(writeback)));
     return host;
 }
 
 /* The object of a change that is due, which the states share that have it. Borrowed. */
-static json_t *change_of(const struct writeback *writeback, json_t *own, enum cell_change change) {
+static json_t *change_of(json_t *own, enum cell_change change) {
     const json_t *of = json_object_get(own, "of");
     if (!of || number(of, "change") != (int64_t)change)
-        json_object_set_new(own, "of", new_change(change, host_of(writeback, own), false));
+        json_object_set_new(own, "of", new_change(change, host_of(own), false));
     return json_object_get(own, "of");
 }
 
@@ -179,7 +177,7 @@ static json_t *entry_of(const struct writeback *writeback, const char *path, jso
     json_t *before = json_object_get(writeback->state, path);
     struct cell_file file;
     if (writeback_is_due(writeback, path, &file))
-        return json_incref(change_of(writeback, own, file.change));
+        return json_incref(change_of(own, file.change));
     json_t *known = json_copy(own);
     json_object_del(known, "of");
     if (!json_equal(known, before))
@@ -215,7 +213,7 @@ json_t *writeback_state(struct writeback *writeback) {
 
 /* What a branch has changed, being listed. */
 struct listing {
-    const struct writeback *writeback;
+    int folder_fd; /* the host's; borrowed */
     json_t *found;
     int64_t began_ns;
     size_t n;
@@ -233,8 +231,8 @@ static json_t *host_before(const struct listing *listing, const char *path) {
     if (json_object_get(before, "host"))
         return json_incref(json_object_get(before, "host"));
     if (before && !held)
-        return host_of(listing->writeback, before);
-    const bool is_other = held && (fstatat(listing->writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
+        return host_of(before);
+    const bool is_other = held && (fstatat(listing->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
                                    json_integer_value(held) != (int64_t)st.st_ino);
     return json_pack("{s:I}", "since_ns", is_other ? 0 : (json_int_t)listing->began_ns);
 }
@@ -259,7 +257,7 @@ json_t *writeback_state_of(const struct writeback *writeback, const struct cell 
     if (!writeback->on)
         return NULL;
     struct listing listing = {
-        .writeback = writeback, .found = before ? json_copy(before) : json_object(), .began_ns = began_ns};
+        .folder_fd = writeback->folder_fd, .found = before ? json_copy(before) : json_object(), .began_ns = began_ns};
     int r = listing.found ? cell_list_changes(cell, CELL_FILES_AND_FOLDERS, note_changed, &listing) : -ENOMEM;
     if (r == 0 && listing.n > 0)
         return listing.found;

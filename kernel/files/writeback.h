@@ -57,7 +57,7 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
  */
 bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns);
 
-/* Whether it has to be written again; ret_file has how the cell had changed it, and no more. */
+/* Whether it has to be written again; of ret_file path, change and same are set, the rest is 0. */
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file);
 
 /*

@@ -13,7 +13,7 @@ import pytest
 import processes
 from folders import lose, notes, rows, tree
 from kernels import STUCK_S
-from travels import restore
+from travels import branch, restore, run
 
 SEED = int(os.environ.get("PETRI_SEED", random.SystemRandom().randrange(1 << 32)))
 CELLS = int(os.environ.get("PETRI_WRITABLE_CELLS", 40))
@@ -232,16 +232,14 @@ def test_random_changes_are_those_of_a_plain_process(kernel, ipykernel, tmp_path
 
 def run_in_branches(kernel, codes):
     """Runs each code in a branch of what the one before has left, and has the session go to the last and write that."""
-    image = kernel.ask("pass", {}).report["image"]
+    image = run(kernel, "pass")
     for code in codes:
-        cell = kernel.ask(code, {"from": image, "commit": "branch"})
-        assert cell.ok, cell
-        image = cell.report["image"]
+        image = branch(kernel, code, image)
     restore(kernel, to=image)
     kernel.good("pass")
 
 
-@pytest.mark.parametrize("cells", [CELLS, pytest.param(400, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("cells", [CELLS, pytest.param(120, marks=pytest.mark.thorough)])
 def test_random_changes_in_branches_are_those_of_a_plain_process(
     configure, writable, ipykernel, tmp_path, tmp_path_factory, cells
 ):
@@ -260,10 +258,8 @@ def test_random_changes_in_branches_are_those_of_a_plain_process(
                 kernel.good(code)
         else:
             run_in_branches(kernel, codes)
-        left = kernel.ask("pass", {}).report["image"]
         if dice.randrange(3) == 0:
-            run_beside = kernel.ask("play(1, 9)", {"from": left, "commit": "branch"})
-            assert run_beside.ok, run_beside  # nobody goes there
+            branch(kernel, "play(1, 9)", run(kernel, "pass"))  # nobody goes there
         for code in codes:
             ipykernel.good(code)
         assert tree(tmp_path) == tree(plain), (SEED, n)

@@ -1,0 +1,244 @@
+"""The writable mode where the session goes back, or to what a branch has left: whose changes are written, and when."""
+
+import pytest
+
+from folders import notes, tree
+from kernels import Kernel
+from travels import branch, restore, run
+
+
+@pytest.fixture
+def kernel(writable):
+    return writable()
+
+
+def folder(tmp_path):
+    """The folder but for its copies in outputs/."""
+    return {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
+
+
+@pytest.mark.parametrize("commit", ["branch", False])
+def test_branch_writes_nothing_to_the_folder_and_its_session_sees_nothing_of_it(kernel, tmp_path, commit):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / "gone.txt").write_text("gone")
+    image = run(kernel, "import os; open('mine.txt', 'w').write('mine')")
+    before = tree(tmp_path)
+    code = "open('old.txt', 'a').write('+'); os.unlink('gone.txt'); open('mine.txt', 'w').write('+'); os.mkdir('d'); open('d/new', 'w').write('')"
+    cell = kernel.ask(code, {"from": image, "commit": commit})
+    assert cell.ok, str(cell)
+    assert folder(tmp_path) == before
+    look = "open('old.txt').read(), open('mine.txt').read(), os.path.exists('gone.txt'), os.path.exists('d')"
+    assert kernel.value(look) == "('old', 'mine', True, False)"
+
+
+def test_what_a_branch_has_changed_is_written_by_the_next_cell_where_the_session_went(kernel, tmp_path):
+    for name in ("old.txt", "gone.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    made = run(kernel, "import os; x = 1")
+    code = "open('old.txt', 'a').write('+branch'); os.remove('gone.txt'); os.mkdir('d'); open('d/new', 'w').write('new')"
+    aside = branch(kernel, code, made)
+    # A branch of the branch has what that has changed, too.
+    aside = branch(kernel, "open('other.txt', 'a').write('+branch')", aside)
+    restore(kernel, to=aside)
+    before = folder(tmp_path)
+    assert before == {name: name for name in ("old.txt", "gone.txt", "other.txt")}
+    assert notes(kernel.good("1")) == ["Saved: d/new, old.txt, other.txt\nRemoved: gone.txt"]
+    after = {"old.txt": "old.txt+branch", "d": None, "d/new": "new", "other.txt": "other.txt+branch"}
+    assert folder(tmp_path) == after
+    assert kernel.value("open('d/new').read(), os.path.exists('gone.txt')") == "('new', False)"
+    assert notes(kernel.good("1")) == []
+    # What is written stays, as what each cell writes.
+    restore(kernel, to=made)
+    assert notes(kernel.good("1")) == [] and folder(tmp_path) == after
+
+
+# What is in the folder `root` before, and what is done there.
+STANDS = {"d/one": "one", "d/deep/two": "two", "e/three": "three", "f": "f", "g": "g", "empty": None}
+WORKS = {
+    "a folder is made anew": "shutil.rmtree('d'); os.mkdir('d'); open('d/other', 'w').write('x')",
+    "a folder is made anew with the same names": "shutil.rmtree('d'); os.makedirs('d/deep'); open('d/deep/two', 'w').write('x')",
+    "a folder is emptied": "os.remove('d/one'); shutil.rmtree('d/deep')",
+    "a file takes the place of a file": "os.rename('f', 'g')",
+    "a file takes the place of a folder": "shutil.rmtree('d'); open('d', 'w').write('x')",
+    "a folder takes the place of a file": "os.remove('f'); os.makedirs('f/g/h'); open('f/g/i', 'w').write('x')",
+    "a folder goes elsewhere": "shutil.move('d', 'e/d')",
+    "all goes": "[shutil.rmtree(n) if os.path.isdir(n) else os.remove(n) for n in os.listdir()]",
+    "folders with nothing in them": "os.makedirs('x/y/z'); os.rmdir('empty')",
+    "other content of the same size": "open('f', 'w').write('x'); open('g', 'w').close()",
+    "a file is made and goes": "open('x', 'w').close(); os.remove('x'); open('f', 'a').write('x'); os.remove('f')",
+    "holes": "open('x', 'wb').truncate(1 << 20); file = open('y', 'wb'); file.seek(1 << 20); file.write(b'x'); file.close()",
+    "modes": "os.chmod('f', 0o755); os.chmod('g', 0o600); open('x', 'w').close(); os.chmod('x', 0o777)",
+    "what is no plain file": "os.symlink('f', 'x'); os.remove('g'); os.symlink('f', 'g'); os.mkfifo('y')",
+    "names": "[open(n, 'w').write('x') for n in ('a b', 'ä', os.fsdecode(b'\\xff'), '-x', 'Makefile', '.hidden', 'm.py')]",
+    "many files": "[open(f'x{n}', 'w').write(str(n)) for n in range(300)]",
+}
+
+
+def prepare(root):
+    for path, text in STANDS.items():
+        target = root / path
+        (target if text is None else target.parent).mkdir(parents=True, exist_ok=True)
+        if text is not None:
+            target.write_text(text)
+
+
+def modes(root):
+    return {str(path.relative_to(root)): path.lstat().st_mode for path in sorted(root.rglob("*"))}
+
+
+@pytest.fixture(scope="module")
+def shared_writable(kernel_dirs, tmp_path_factory):
+    """One kernel for all rows, each of which has folders of its own."""
+    kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path_factory.mktemp("shared"), name="petri-writable")
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_branch_that_the_session_goes_to_leaves_what_a_cell_leaves(shared_writable, work):
+    kernel = shared_writable
+    folders = [kernel.folder / work / way for way in ("by a cell", "by a branch")]
+    for root in folders:
+        prepare(root)
+    made = run(kernel, "import os, shutil")
+    by_cell, by_branch = (f"os.chdir({str(root)!r}); {WORKS[work]}; os.chdir({str(kernel.folder)!r})" for root in folders)
+    kernel.good(by_cell)
+    aside = branch(kernel, by_branch, made)
+    restore(kernel, to=aside)
+    kernel.good("1")
+    assert tree(folders[1]) == tree(folders[0])
+    assert modes(folders[1]) == modes(folders[0])
+
+
+def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_change_the_file(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    made = run(kernel, "import os; x = 1")
+    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
+    aside = branch(kernel, code, made)
+    restore(kernel, to=aside)
+    kernel.good("1")
+    restore(kernel, to=aside)
+    assert notes(kernel.good("open('new.txt', 'a').write('+cell')")) == ["Saved: new.txt"]
+    after = {"old.txt": "old+branch", "new.txt": "new+cell"}
+    assert folder(tmp_path) == after
+    restore(kernel, to=aside)
+    (tmp_path / "old.txt").write_text("somebody's")
+    assert notes(kernel.good("1")) == []
+    assert folder(tmp_path) == after | {"old.txt": "somebody's"}
+    assert kernel.value("open('old.txt').read()") == "\"somebody's\""
+
+
+def test_file_that_petri_itself_has_written_since_a_branch_began_is_replaced(kernel, tmp_path):
+    (tmp_path / "f").write_text("f")
+    made = run(kernel, "import os; x = 1")
+    one, two, three = (
+        branch(kernel, f"open('f', 'w').write('{n}')", made) for n in range(3)
+    )
+    kernel.good("open('f', 'a').write('+cell')")
+    for image, text in ((one, "0"), (two, "1"), (one, "1"), (three, "2")):
+        restore(kernel, to=image)
+        kernel.good("1")
+        assert folder(tmp_path) == {"f": text}  # what is written stays, also where the session goes back
+    assert kernel.value("open('f').read()") == "'2'"
+
+
+def test_file_of_a_branch_that_a_later_cell_has_changed_or_removed_is_there_again_after_going_back(kernel, tmp_path):
+    made = run(kernel, "import os; x = 1")
+    code = "for name in 'ab': open(name, 'w').write('branch')"
+    aside = branch(kernel, code, made)
+    restore(kernel, to=aside)
+    kernel.good("open('a', 'a').write('+cell'); os.remove('b')")
+    assert folder(tmp_path) == {"a": "branch+cell"}
+    kernel.good("%undo")
+    assert notes(kernel.good("1")) == ["Saved: b"]  # of 'a' a later version is written, which stays
+    assert kernel.value("open('a').read(), open('b').read()") == "('branch', 'branch')"
+    assert folder(tmp_path) == {"a": "branch+cell", "b": "branch"}
+    assert notes(kernel.good("open('a', 'a').write('+again')")) == ["Saved: a"]
+    assert folder(tmp_path) == {"a": "branch+again", "b": "branch"}
+
+
+def test_file_that_is_open_again_after_going_back_does_not_replace_what_others_have_made_of_it(kernel, tmp_path):
+    kernel.good("log = open('log', 'a'); log.write('1'); log.flush()")
+    kernel.good("log.close()")
+    kernel.good("%undo")
+    (tmp_path / "log").write_text("somebody's")
+    (note,) = notes(kernel.good("log.write('2'); log.flush()"))
+    assert note.startswith("Saved: log (2) (log: it was changed outside of the notebook meanwhile)"), note
+    assert folder(tmp_path) == {"log": "somebody's", "log (2)": "12"}
+
+
+def test_file_that_is_open_again_after_going_back_is_written(kernel, tmp_path):
+    kernel.good("log = open('log', 'a'); log.write('1'); log.flush()")
+    kernel.good("log.write('2'); log.close()")
+    kernel.good("%undo")
+    assert notes(kernel.good("log.write('3'); log.flush()")) == ["Saved: log"]
+    assert folder(tmp_path) == {"log": "13"}
+
+
+def test_branch_that_is_left_before_it_is_written_is_not_written(kernel, tmp_path):
+    made = run(kernel, "import os; x = 1")
+    code = "open('a', 'w').write('branch')"
+    aside = branch(kernel, code, made)
+    restore(kernel, to=aside)
+    assert kernel.run("os.kill(os.getpid(), 9)").ename == "CellCrashed"
+    restore(kernel, to=made)
+    kernel.good("1")
+    assert folder(tmp_path) == {}
+    restore(kernel, to=aside)
+    assert kernel.run("os.kill(os.getpid(), 9)").ename == "CellCrashed"
+    assert folder(tmp_path) == {}
+    assert notes(kernel.good("1")) == ["Saved: a"]
+    assert folder(tmp_path) == {"a": "branch"}
+
+
+def test_file_that_the_host_has_changed_since_a_branch_began_is_kept(kernel, tmp_path):
+    for name in ("old.txt", "gone.txt"):
+        (tmp_path / name).write_text(name)
+    made = run(kernel, "import os; x = 1")
+    code = "open('old.txt', 'a').write('+branch'); os.remove('gone.txt')"
+    aside = branch(kernel, code, made)
+    for name in ("old.txt", "gone.txt"):
+        (tmp_path / name).write_text("somebody's")
+    kernel.good("1")  # a cell that sees both, and so might replace them
+    restore(kernel, to=aside)
+    (note,) = notes(kernel.good("2"))
+    assert "old (2).txt" in note and "gone.txt" in note, note
+    assert folder(tmp_path) == {
+        "old.txt": "somebody's",
+        "gone.txt": "somebody's",
+        "old (2).txt": "old.txt+branch",
+    }
+
+
+def test_change_that_was_undone_before_it_was_written_is_not_written(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / ".petri").symlink_to("/tmp")
+    kernel.good("import os")
+    kernel.good("os.remove('old.txt'); open('new.txt', 'w').write('new')")
+    kernel.good("%undo")
+    (tmp_path / ".petri").unlink()
+    assert kernel.value("open('old.txt').read(), os.path.exists('new.txt')") == "('old', False)"
+    assert folder(tmp_path) == {"old.txt": "old"}
+
+
+def test_change_that_was_redone_before_it_was_written_is_written(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    (tmp_path / ".petri").symlink_to("/tmp")
+    kernel.good("import os")
+    kernel.good("os.remove('old.txt'); open('new.txt', 'w').write('new')")
+    kernel.good("%undo")
+    kernel.good("%redo")
+    (tmp_path / ".petri").unlink()
+    assert notes(kernel.good("1")) == ["Saved: new.txt\nRemoved: old.txt"]
+    assert folder(tmp_path) == {"new.txt": "new"}
+
+
+def test_file_of_a_branch_is_written_whole_once_a_cell_changes_it_where_the_session_went(kernel, tmp_path):
+    (tmp_path / "old.txt").write_text("old")
+    image = run(kernel, "x = 1")
+    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
+    aside = branch(kernel, code, image)
+    restore(kernel, to=aside)
+    assert kernel.value("open('old.txt').read(), open('new.txt').read()") == "('old+branch', 'new')"
+    kernel.good("for name in ('old.txt', 'new.txt'): open(name, 'a').write('+cell')")
+    assert folder(tmp_path) == {"old.txt": "old+branch+cell", "new.txt": "new+cell"}
