@@ -21,6 +21,8 @@ LONG = 20_000
 
 OUTPUTS = ("execute_result", "display_data", "update_display_data")
 
+MARK = "(all that the cell's children have printed)"
+
 SKIPPED = "skip-execution"  # the tag by which nbclient leaves a cell out
 
 
@@ -92,8 +94,8 @@ def cell_shows(reply, messages, places):
         "replied": "the last one" if errors and error(reply) == errors[-1] else error(reply),
         "execution_count": reply.get("execution_count"),
         "payload": reply.get("payload", []),
-        "stdout": stream(messages, "stdout"),
-        "stderr": stream(messages, "stderr"),
+        "stdout": stream(messages, "stdout").replace(MARK, ""),
+        "stderr": stream(messages, "stderr").replace(MARK, ""),
         "outputs": [shown for message in messages if (shown := output(message))],
         "widgets": widgets(messages),
     }
@@ -108,17 +110,40 @@ def shorten_all(value):
     return shortened(value)
 
 
+def take(kernel, request, messages):
+    """Messages until the request is done, each to those of its request, or of the last cell where that is no cell."""
+    last = next(reversed(messages))
+    while True:
+        message = kernel.client.get_iopub_msg(timeout=STUCK_S)
+        parent = message["parent_header"].get("msg_id")
+        messages[parent if parent in messages else last].append(message)
+        if is_idle(message) and parent == request:
+            return kernel.shell_reply(request)["content"]
+
+
+def take_what_children_print(kernel, messages):
+    """
+    Takes what the last cell's children have printed, where ipykernel has not read it when the cell is over.
+
+    It reads that from a pipe, in a thread, and sends it as a part of whatever runs by then. A mark behind it in the
+    pipe shows that it has been read. Any request makes ipykernel send what it has; this one changes nothing else.
+    """
+    for name, descriptor in (("stdout", "1"), ("stderr", "2")):
+        pathlib.Path("/proc", str(kernel.pid), "fd", descriptor).write_text(MARK, encoding="utf-8")
+        while MARK not in stream(messages[next(reversed(messages))], name):
+            take(kernel, kernel.client.comm_info(), messages)
+
+
 def run_cells(kernel, cells):
     """Runs the cells, whatever comes of them; {number: (reply's content, messages)}, late messages with their cell."""
     requests, messages, replies = {}, {}, {}
     for number, code in cells.items():
-        request = kernel.send(code)
-        requests[number], messages[request] = request, []
-        while not messages[request] or not is_idle(messages[request][-1]):
-            message = kernel.client.get_iopub_msg(timeout=STUCK_S)
-            messages.setdefault(message["parent_header"].get("msg_id"), []).append(message)
-        replies[request] = kernel.shell_reply(request)["content"]
-    return {number: (replies[request], messages[request]) for number, request in requests.items()}
+        requests[number] = request = kernel.send(code)
+        messages[request] = []
+        replies[number] = take(kernel, request, messages)
+        if kernel.manager.kernel_name != "petri":
+            take_what_children_print(kernel, messages)
+    return {number: (replies[number], messages[request]) for number, request in requests.items()}
 
 
 def places_of(folder):
