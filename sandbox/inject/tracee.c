@@ -124,6 +124,11 @@ int tracee_get_child(pid_t parent, pid_t *ret_child) {
     return 0;
 }
 
+int tracee_check_stopped(pid_t tid) {
+    unsigned long message;
+    return ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) ? -errno : 0;
+}
+
 bool tracee_is_ours(pid_t tid) {
     siginfo_t info;
     return waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;

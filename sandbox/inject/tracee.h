@@ -39,6 +39,12 @@ bool tracee_is_clone(int status);
 /* The task that was cloned, as we know it. 0 or -errno. */
 int tracee_get_child(pid_t parent, pid_t *ret_child);
 
+/*
+ * Whether a tracee stands still: 0, or -ESRCH where it runs or is dead. So is one that was
+ * killed, from then on, while its memory and /proc show it until it has had a processor to end.
+ */
+int tracee_check_stopped(pid_t tid);
+
 /* Whether a thread is a tracee of ours already; not to be asked of our children. */
 bool tracee_is_ours(pid_t tid);
 

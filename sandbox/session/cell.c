@@ -280,8 +280,10 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct error *erro
     *ret_leftovers = found.alive;
     r = cell_end_copy_ahead(cell);
     if (r == 0)
+        r = tracee_check_stopped(cell->keeper); /* or it was killed while the cell ran: cell_copy_ahead() */
+    if (r == 0)
         r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
-    if (r == -ESRCH) /* the keeper was killed while the cell ran: cell_copy_ahead() */
+    if (r == -ESRCH)
         r = -EUCLEAN;
     if (r == 0)
         r = inject_renew_area(

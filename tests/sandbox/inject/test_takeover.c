@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,9 +25,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -270,7 +274,43 @@ static void image_that_is_compacted_and_taken_over_makes_no_call(struct live *li
     CHECK_TEXT(said, "");
 }
 
-/* The same with the keeper of a running cell, where it is asked for copies. Nothing of such a cell is kept. */
+enum { BUSY = 16 };
+
+/* Processes that come before all of a session, on the processors that they are told. */
+static struct {
+    enum { BUSY_WAITS, BUSY_WORKS, BUSY_ENDS } state;
+    cpu_set_t cpus;
+    int working;
+} * busy;
+
+static void be_busy(void) {
+    CHECK_EQUAL(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+    CHECK(setsid() > 0);
+    while (__atomic_load_n(&busy->state, __ATOMIC_ACQUIRE) == BUSY_WAITS)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    CHECK_EQUAL(sched_setaffinity(0, sizeof busy->cpus, &busy->cpus), 0);
+    __atomic_fetch_add(&busy->working, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(&busy->state, __ATOMIC_ACQUIRE) == BUSY_WORKS)
+        continue;
+    _exit(0);
+}
+
+static void have_busy_processes(void) {
+    busy = mmap(NULL, sizeof *busy, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(busy != MAP_FAILED);
+    for (int i = 0; i < BUSY; i++) {
+        const pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0)
+            be_busy();
+    }
+    CHECK_EQUAL(setpriority(PRIO_PROCESS, 0, 19), 0);
+}
+
+/*
+ * The same with the keeper of a running cell, where it is asked for copies. Nothing of such a cell is kept, also where
+ * its killed keeper is not dead yet.
+ */
 static void keeper_that_is_taken_over_while_its_cell_runs_makes_no_call(struct live *live) {
     const int ranges = 12, range = HUGE_PAGE_BYTES, bytes = (ranges + 1) * range;
     char said[64];
@@ -283,6 +323,10 @@ static void keeper_that_is_taken_over_while_its_cell_runs_makes_no_call(struct l
     struct cell *cell = live_start(live);
     CHECK_TEXT(
         live_ask(cell, "call %d %ld %d %d", SYS_madvise, at, ranges / 2 * range + range / 2, MADV_POPULATE_WRITE), "0");
+    CHECK_EQUAL(sched_getaffinity(cell->keeper, sizeof busy->cpus, &busy->cpus), 0);
+    __atomic_store_n(&busy->state, BUSY_WORKS, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&busy->working, __ATOMIC_ACQUIRE) < BUSY)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     attack.live = live;
     attack.countdown = 1;
     CHECK_EQUAL(cell_copy_ahead(cell, always, NULL, &copied), -EUCLEAN);
@@ -291,6 +335,7 @@ static void keeper_that_is_taken_over_while_its_cell_runs_makes_no_call(struct l
     read_output(live, said, sizeof said);
     CHECK_TEXT(said, "");
     CHECK_EQUAL(cell_freeze(cell, &end, &error), -EUCLEAN);
+    __atomic_store_n(&busy->state, BUSY_ENDS, __ATOMIC_RELEASE);
     cell_discard(cell);
     live_check_counter(live, 0);
 }
@@ -469,7 +514,7 @@ static const struct live_case cases[] = {
     {"image_that_is_compacted_and_taken_over_makes_no_call", image_that_is_compacted_and_taken_over_makes_no_call,
      NULL},
     {"keeper_that_is_taken_over_while_its_cell_runs_makes_no_call",
-     keeper_that_is_taken_over_while_its_cell_runs_makes_no_call, NULL},
+     keeper_that_is_taken_over_while_its_cell_runs_makes_no_call, have_busy_processes},
     {"neighbours_of_a_cell_are_hollow", neighbours_of_a_cell_are_hollow, NULL},
     {"nothing_of_the_kernel_process_is_in_reach", nothing_of_the_kernel_process_is_in_reach, have_secret},
     {"keepers_live_in_a_cage", keepers_live_in_a_cage, NULL},
