@@ -260,16 +260,23 @@ static void nap(long ms) {
 /* As a kernel does that was killed: who has started it has waited for another process of it. */
 static void test_port_of_a_process_that_is_about_to_end_is_waited_for(void **state) {
     struct error error;
+    int killed[2];
     (void)state;
     must(open_at("127.0.0.1", &error), &error);
+    assert_int_equal(pipe2(killed, O_CLOEXEC), 0);
     pid_t dying = fork();
     if (dying == 0) {
+        char none;
+        close(killed[1]);
+        (void)!read(killed[0], &none, 1);
         nap(100);
         _exit(0);
     }
     for (int i = 0; i < CHANNEL_N; i++)
         close_fd(&listeners.of[i].fd);
     assert_int_equal(listeners_open(&connection, 0, &listeners, &error), -EADDRINUSE);
+    close(killed[0]);
+    close(killed[1]);
     must(listeners_open(&connection, STUCK_MS * CLOCK_MS, &listeners, &error), &error);
     assert_int_equal(dial(CHANNEL_SHELL), 0);
     assert_int_equal(waitpid(dying, NULL, 0), dying);

@@ -36,6 +36,7 @@ int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64
 static int begin(void **state) {
     static struct in_place in_place;
     plan = (typeof(plan)){0};
+    fake_clock_stop();
     in_place_init(&in_place);
     assert_true(in_place.due_us == CLOCK_NEVER);
     in_place_begin(&in_place, clock_us());

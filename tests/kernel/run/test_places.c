@@ -262,7 +262,6 @@ static void test_beside_one_over_its_time_the_other_goes_on(void **state) {
     (void)state;
     begin_cell("own", own);
     send_with("hangs", json_pack("{s:b, s:{s:s}}", "fresh", 1, "limits", "timeout", "20ms"), fresh);
-    expect_begun(&fresh_a);
     expect_outcome(fresh, "timeout");
     end(NULL, "ok");
     expect_outcome(own, "ok");

@@ -19,6 +19,7 @@ static void refuse_socket(struct kernel *kernel) {
 static int start_refusing(void **state) {
     (void)state;
     harness_start_warm(&h, refuse_socket);
+    fake_clock_stop();
     return 0;
 }
 

@@ -36,6 +36,7 @@ static void start(const struct exchange_calls *calls, int64_t due_us) {
 
 static int setup(void **state) {
     (void)state;
+    fake_clock_stop();
     session = fake_session_create();
     exchange_init(&exchange);
     return 0;
