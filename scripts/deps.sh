@@ -115,7 +115,7 @@ clang_runtime() {
 
 apt_install() {
     say "installing with apt: $*"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 --no-install-recommends "$@"
 }
 
 install_missing() {

@@ -336,6 +336,13 @@ int live_count_processes(void) {
     return n;
 }
 
+void live_await_processes(struct live *live, int before) {
+    for (int ms = 0; session_settle(live->session) || live_count_processes() > before + 1; ms++) {
+        CHECK(ms < STUCK_MS);
+        usleep(1000);
+    }
+}
+
 int live_count_entries(const char *path) {
     DIR *dir = opendir(path);
     int n = 0;

@@ -89,6 +89,10 @@ void live_check_hidden(const char *answer);
 /* How many processes there are, for who looks. */
 int live_count_processes(void);
 
+/* Waits until what has ended is gone, and what was counted before is all there is but what is made for the next cell.
+ */
+void live_await_processes(struct live *live, int before);
+
 /* The entries of a folder, and the lines of a file, as of /proc/self/fd and /proc/self/mountinfo. */
 int live_count_entries(const char *path);
 int live_count_lines(const char *path);

@@ -156,6 +156,8 @@ static void check_confined(const char *said) {
 static int count_children(struct live *live) {
     pid_t pids[64];
     killed_await(&live->session->killed);
+    while (session_settle(live->session)) /* those beside it have places of their own */
+        (void)poll(NULL, 0, 1);
     int n = descendants_list_children(getpid(), getpid(), pids, 64), alive = 0;
     for (int i = 0; i < n; i++) {
         char path[32], state = 0;

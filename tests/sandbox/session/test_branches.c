@@ -14,8 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STUCK_MS = 20000 };
-
 static struct kept_image *keep(struct live *live) {
     struct kept_image *kept = NULL;
     CHECK_EQUAL(session_keep(live->session, &kept), 0);
@@ -322,10 +320,7 @@ static void hundred_branches_leave_nothing(struct live *live) {
             mounts = live_count_lines("/proc/self/mounts");
         }
     }
-    for (int ms = 0; session_settle(live->session) || live_count_processes() > tasks; ms++) {
-        CHECK(ms < STUCK_MS); /* the zygote's next sandbox, and what was killed, take a while */
-        usleep(1000);
-    }
+    live_await_processes(live, tasks);
     CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
     CHECK_EQUAL(live_count_lines("/proc/self/mounts"), mounts);
     CHECK_EQUAL(count_entries(live, "kept/versions"), count_entries(live, "kept/aside")); /* which is empty */

@@ -31,9 +31,10 @@ static int count_processes(void) {
 
 /* Waits until those that are ending have ended, by doing what takes a while. */
 static void await_processes(struct live *live, int at_most) {
-    for (int i = 0; i < 20000 && count_processes() > at_most; i++)
+    int now;
+    for (int i = 0; (now = count_processes()) > at_most && i < 20000; i++)
         live_check_counter(live, 0);
-    CHECK(count_processes() <= at_most);
+    CHECK(now <= at_most);
 }
 
 /* The most there is while cells come and go that leave nothing: one more is being made, another is ending. */

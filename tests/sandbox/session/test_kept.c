@@ -304,9 +304,7 @@ static void thousand_restorations_leave_nothing(struct live *live) {
             mounts = live_count_lines("/proc/self/mounts");
         }
     }
-    while (session_settle(live->session))
-        usleep(1000);
-    CHECK(live_count_processes() <= tasks);
+    live_await_processes(live, tasks);
     CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
     CHECK_EQUAL(live_count_lines("/proc/self/mounts"), mounts);
 }
