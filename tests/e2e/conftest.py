@@ -108,6 +108,12 @@ def configure(config_file):
     return lambda **config: config_file.write_text(json.dumps(config))
 
 
+@pytest.fixture
+def patient(configure):
+    """For kernels that come after it: a first traceback takes longer than the usual 2 s on a busy machine."""
+    configure(interrupt_grace="1m")
+
+
 @pytest.fixture(scope="module")
 def place():
     """Folders for a test that every user can get into, and petri as everybody can start it."""

@@ -20,9 +20,8 @@ def value_in(kernel, image, code):
 
 
 @pytest.fixture
-def patient(start, configure):
-    """A kernel that gives an interrupted cell long to end: a first traceback takes its time on a busy machine."""
-    configure(interrupt_grace="1m")
+def patient(patient, start):
+    """A kernel that gives an interrupted cell long to end."""
     return start()
 
 

@@ -321,7 +321,8 @@ def test_builtin_breakpoint_stops_and_continues(kernel):
     assert "seen" in cell.stdout
 
 
-def test_input_can_be_interrupted(kernel):
+def test_input_can_be_interrupted(patient, start):
+    kernel = start()
     request = kernel.send("input('waits')", allow_stdin=True)
     kernel.client.get_stdin_msg(timeout=STUCK_S)
     kernel.control("interrupt_request")

@@ -73,12 +73,6 @@ def test_kernel_info_is_answered_before_the_interpreter_is_warm(start, gated):
     assert kernel.value(f"import sys; 'gate' in sys.modules and 'Gate' not in {finders}") == "True"
 
 
-@pytest.fixture
-def patient(configure):
-    """For kernels that come after it: a first traceback takes longer than the usual 2 s on a busy machine."""
-    configure(interrupt_grace="1m")
-
-
 def test_heartbeat_and_control_answer_while_a_cell_is_busy(patient, kernel):
     request, messages = kernel.start_busy("while True: pass")
     assert heartbeat(kernel) == b"\x00ping\xff"

@@ -38,7 +38,7 @@ def state_is(pid, state):
     return wait_for(lambda: (row := listed().get(pid)) and row["state"] == state and row)
 
 
-def test_kernels_are_listed_with_what_they_do_and_use(start, tmp_path):
+def test_kernels_are_listed_with_what_they_do_and_use(patient, start, tmp_path):
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
