@@ -193,8 +193,7 @@ def wait_until_busy(process):
     pytest.fail(f"it ended: {process.communicate()}")
 
 
-def test_ctrl_c_ends_the_cell_and_the_report_says_so(configure, tmp_path):
-    configure(interrupt_grace="1m")  # a first traceback takes longer than the usual 2 s on a busy machine
+def test_ctrl_c_ends_the_cell_and_the_report_says_so(patient, tmp_path):
     # Kept by a name: an interrupt in a finalizer is ignored.
     (tmp_path / "cell.py").write_text("import subprocess; p = subprocess.Popen(['sleep', '1000'])\nwhile True: pass")
     command = [PETRI, "run", "--python", sys.executable, "cell.py"]
@@ -208,8 +207,7 @@ def test_ctrl_c_ends_the_cell_and_the_report_says_so(configure, tmp_path):
     assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
 
 
-def test_ctrl_c_while_the_kernel_starts_interrupts_the_cell(configure, tmp_path):
-    configure(interrupt_grace="1m")
+def test_ctrl_c_while_the_kernel_starts_interrupts_the_cell(patient, tmp_path):
     (tmp_path / "cell.py").write_text("while True: pass")
     command = [PETRI, "run", "--python", sys.executable, "cell.py"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -254,7 +252,8 @@ def test_text_of_a_run_that_fails_has_its_error_and_exit_status(tmp_path):
     assert "ZeroDivisionError: division by zero" in done.stderr and "\x1b" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("petri: error, ")
     done = run_as_text(tmp_path, "while True: pass", "--timeout", "300ms")
-    assert done.returncode == 3 and "CellTimeout" in done.stderr and "petri: timeout, 0.3" in done.stderr
+    assert done.returncode == 3 and "CellTimeout" in done.stderr
+    assert re.match(r"petri: timeout, \d+\.\d\d s", done.stderr.splitlines()[-1])
 
 
 def test_text_to_a_pipe_keeps_the_bytes_and_to_a_terminal_is_made_safe(tmp_path):
