@@ -44,18 +44,6 @@ def settle(page, name, body):
     assert match["body"] == body, why
 
 
-def with_its_stack(run, lacks):
-    """What run() returns; run three times at most while lacks(it): a time-out that doesn't say where the code was.
-
-    petri waits for the stack only so long that its reply is in time, which on a busy machine is not enough every time.
-    """
-    for _ in range(2):
-        found = run()
-        if not lacks(found):
-            return found
-    return run()
-
-
 def masked_text(text):
     """A line without it."""
     for pattern, mask in VOLATILE:

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from conftest import ROOT
-from pages import fenced, settle, with_its_stack
+from kernels import with_its_stack
+from pages import fenced, settle
 
 sys.path.insert(0, str(ROOT / "examples" / "agent"))
 

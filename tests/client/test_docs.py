@@ -12,7 +12,8 @@ import pytest
 import commands
 import petri_kernel as petri
 from conftest import PROGRAM, ROOT
-from pages import fenced, masked_text, names, settle, with_its_stack
+from kernels import with_its_stack
+from pages import fenced, masked_text, names, settle
 from petri_kernel.request import Request
 
 PAGE = commands.made("docs/contract.md")

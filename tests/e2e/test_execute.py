@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels import STUCK_S
+from kernels import STUCK_S, lacks_its_line, with_its_stack
 
 FLOOD = 100_000
 
@@ -109,7 +109,8 @@ def test_input_is_asked_and_answered(kernel):
 
 def test_input_that_nobody_answers_never_happened(shared_kernel):
     kernel = shared_kernel
-    cell = kernel.run("%%limits input_wait=300ms\nunanswered = 1\ninput()", allow_stdin=True)
+    code = "%%limits input_wait=300ms\nunanswered = 1\ninput()"
+    cell = with_its_stack(lambda: kernel.run(code, allow_stdin=True), lacks_its_line)
     assert (cell.ename, cell.report["outcome"]) == ("CellTimeout", "timeout")
     assert cell.reply["evalue"].startswith("Nobody answered the cell's input() within its limit of 300 ms (input_wait)")
     assert cell.report["error"]["line"] == 3
