@@ -47,7 +47,8 @@ def size(messages):
 def strict_kernel(kernel_dirs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("strict")
     kernel = Kernel(kernel_dirs[INTERPRETERS[0].label], folder, "petri-strict", interpreter=INTERPRETERS[0])
-    yield kernel.wait_until_up()
+    kernel.wait_until_up().good("%limits timeout=1m")  # the usual 5 s are little for large frames on a busy machine
+    yield kernel
     kernel.close()
 
 

@@ -169,7 +169,11 @@ def test_check_tells_where_a_file_is_no_json(tmp_path, text, where):
     assert line.startswith(f"petri: {path}{where}It is not a JSON object")
 
 
-CLASS = {"profiles": {"exam": {"based_on": "strict", "timeout": "2s", "ceilings": {"timeout": "3s"}}}}
+def class_of(timeout, ceiling):
+    return {"profiles": {"exam": {"based_on": "strict", "timeout": timeout, "ceilings": {"timeout": ceiling}}}}
+
+
+CLASS = class_of("30s", "50s")
 
 
 def test_profile_of_the_configuration_has_a_kernel_and_its_ceilings_hold(start, tmp_path):
@@ -178,14 +182,16 @@ def test_profile_of_the_configuration_has_a_kernel_and_its_ceilings_hold(start, 
     command = [PETRI, "install", "--prefix", prefix, "--python", sys.executable, "--profile", "exam"]
     done = subprocess.run([*command, "--config", tmp_path / "class.json"], capture_output=True, text=True, check=True)
     assert "Python 3 (petri, exam) is registered" in done.stdout
-    kernel = start(kernel_dir=prefix / "share" / "jupyter" / "kernels", name="petri-exam")
+    exam = {"kernel_dir": prefix / "share" / "jupyter" / "kernels", "name": "petri-exam"}
+    kernel = start(**exam)
     cell = kernel.good("import os; os.getcwd()")
-    assert (cell.result, cell.report["profile"], cell.report["limits"]["timeout_ms"]) == ("'/work'", "exam", 2000)
-    for asked in (kernel.run("%%limits timeout=4s\n1"), kernel.ask("1", {"limits": {"timeout": "4s"}})):
-        assert asked.ename == "CellRefused" and "over the ceiling of 3 s in profile exam" in asked.reply["evalue"]
-    late = kernel.run("while True: pass")
+    assert (cell.result, cell.report["profile"], cell.report["limits"]["timeout_ms"]) == ("'/work'", "exam", 30_000)
+    for asked in (kernel.run("%%limits timeout=51s\n1"), kernel.ask("1", {"limits": {"timeout": "51s"}})):
+        assert asked.ename == "CellRefused" and "over the ceiling of 50 s in profile exam" in asked.reply["evalue"]
+    (tmp_path / "class.json").write_text(json.dumps(class_of("300ms", "500ms")))
+    late = start(**exam).run("while True: pass")
     assert late.reply["traceback"][-1].startswith(
-        "For more time begin the cell with %%limits timeout=3s, the most that there is;"
+        "For more time begin the cell with %%limits timeout=500ms, the most that there is;"
     )
 
 
