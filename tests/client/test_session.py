@@ -20,6 +20,7 @@ from conftest import PROGRAM, ROOT
 from kernels import STUCK_S
 from petri_kernel import errors, kernel, runs
 from petri_kernel.errors import failure_class
+from processes import open_family, wait_for_end
 
 
 def test_runs_share_their_state_and_return_their_output(shared):
@@ -286,7 +287,9 @@ def test_a_kernel_that_dies_while_code_runs_is_an_error_until_restart(session):
 
 
 def test_a_kernel_that_dies_between_runs_is_an_error(session):
+    members = open_family(session.pid)
     os.kill(session.pid, signal.SIGKILL)
+    assert wait_for_end(members, STUCK_S) == 0, "the process that answers dies after the one that was killed"
     with pytest.raises(petri.KernelDied):
         session.run("1")
 
