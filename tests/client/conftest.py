@@ -20,7 +20,11 @@ def environment(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PETRI", str(PROGRAM))
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        config = tmp_path_factory.mktemp("config")
+        (config / "petri").mkdir()
+        # A first traceback takes longer than the usual 2 s on a busy machine.
+        (config / "petri" / "config.json").write_text('{"interrupt_grace": "1m"}')
+        patch.setenv("XDG_CONFIG_HOME", str(config))
         yield
 
 
