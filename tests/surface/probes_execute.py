@@ -1,5 +1,8 @@
 """execute_request, input_request, history_request."""
 
+import contextlib
+import queue
+
 from probes import probe
 
 
@@ -38,10 +41,15 @@ def execute_without_stdin(kernel):
 
 
 def send_two(kernel, **fields):
-    fields = {"silent": False, "allow_stdin": False, **fields}
-    first = kernel.send("execute_request", {"code": "raise RuntimeError", **fields})
+    fields = {"silent": False, "allow_stdin": True, **fields}
+    first = kernel.send("execute_request", {"code": "input('')\nraise RuntimeError", **fields})
     second = kernel.send("execute_request", {"code": "1", **fields})
     info = kernel.send("kernel_info_request")
+    kernel.client.get_stdin_msg(timeout=kernel.wait_s)
+    # Once it is answered, the second one has come too; a kernel that does one thing after the other has no answer yet.
+    with contextlib.suppress(queue.Empty):
+        kernel.replies[info] = kernel.reply(info)
+    kernel.client.input("")
     replies = [kernel.reply(request)["content"]["status"] for request in (first, second, info)]
     for request in (first, second, info):
         kernel.until_idle(request)
