@@ -6,6 +6,7 @@ import random
 import pytest
 
 import model
+from harness import PATIENCE
 
 SEED = int(os.environ.get("PETRI_HOSTILE_SEED", 20240229))
 STEPS = 50
@@ -43,7 +44,7 @@ def test_random_cells_agree_with_the_model(place, note, steps):
             session.do(code)
             state = after
         elif kind == "error":
-            run = session.attempt(code + "\nraise RuntimeError('on purpose')")
+            run = session.attempt(code + "\nraise RuntimeError('on purpose')", PATIENCE)
             assert (run.outcome, run.cell.ename) == ("error", "RuntimeError"), f"{where}\n{run}"
             state = after
         else:
