@@ -60,7 +60,8 @@ class Place:
         connection = self.connections / f"connection-{self.way.name[:4]}-{os.getpid()}-{self.started}.json"
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HOME", str(self.home))
-            patch.delenv("XDG_DATA_HOME", raising=False)
+            for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+                patch.delenv(name, raising=False)
             session = Session(
                 self.kernel_dir,
                 self.folder,
