@@ -9,6 +9,8 @@ import nbclient
 import nbformat
 import pytest
 
+from kernels import STUCK_S
+
 pytestmark = pytest.mark.xdist_group("nbclient")  # one process: both kernels have executed the notebook once
 
 DISPLAY = "from IPython.display import *\n"
@@ -124,7 +126,8 @@ def execute(jupyter, folder):
             notebook,
             kernel_name="python3",
             allow_errors=True,
-            timeout=120,
+            timeout=int(STUCK_S),
+            iopub_timeout=int(STUCK_S),
             resources={"metadata": {"path": str(folder)}},
         ).execute()
     cells = {name: equalised(joined(cell.outputs)) for name, cell in zip(CELLS, notebook.cells, strict=True)}

@@ -35,7 +35,7 @@ with urllib.request.urlopen(f"http://127.0.0.1:8888/api/kernelspecs?token={sys.a
     specs = json.load(answer)
 codes = ["import os; x = os.getuid(); open('made.txt', 'w').write('made')", "print(x, open('made.txt').read())"]
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
-nbclient.NotebookClient(notebook, kernel_name=specs["default"]).execute()
+nbclient.NotebookClient(notebook, kernel_name=specs["default"], iopub_timeout=300).execute()
 print(json.dumps([specs["default"], sorted(specs["kernelspecs"]), notebook.cells[1].outputs[0].text]))
 """
 

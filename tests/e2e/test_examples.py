@@ -10,7 +10,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from kernels import ROOT
+from kernels import ROOT, STUCK_S
 
 EXAMPLES = ROOT / "examples"
 
@@ -23,7 +23,13 @@ def tour(kernel_dirs, tmp_path_factory):
     notebook = nbformat.read(EXAMPLES / "tour.ipynb", as_version=4)
     specs = KernelSpecManager(kernel_dirs=[str(kernel_dirs["venv"])], ensure_native_kernel=False)
     manager = AsyncKernelManager(kernel_name="petri", kernel_spec_manager=specs)
-    client = nbclient.NotebookClient(notebook, km=manager, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client = nbclient.NotebookClient(
+        notebook,
+        km=manager,
+        timeout=300,
+        iopub_timeout=int(STUCK_S),  # by default it misses what comes 4 s after the reply
+        resources={"metadata": {"path": str(folder)}},
+    )
     client.execute()
     return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
 

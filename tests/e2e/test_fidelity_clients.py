@@ -327,11 +327,11 @@ status
 
 
 def test_notebook_is_executed_in_a_cell(kernel):
-    run(kernel, """
+    run(kernel, f"""
 import nbclient, nbformat
 cells = [nbformat.v4.new_code_cell(source) for source in ("print('said')", "x = 6", "x * 7")]
 notebook = nbformat.v4.new_notebook(cells=cells)
-nbclient.NotebookClient(notebook, kernel_name='python3', timeout=60).execute()
+nbclient.NotebookClient(notebook, kernel_name='python3', timeout=60, iopub_timeout={int(STUCK_S)}).execute()
 """)
     outputs = "[dict(output).get('text') or output.data['text/plain'] for cell in cells for output in cell.outputs]"
     assert kernel.value(outputs) == "['said\\n', '42']"

@@ -116,7 +116,8 @@ class Machine:
         self.write("/home/ada/notebook.ipynb", json.dumps(NOTEBOOK), "ada")
         self.step(
             "a notebook, by nbconvert", jupyter, "nbconvert", "--to=notebook", "--execute", "--allow-errors",
-            "--ExecutePreprocessor.kernel_name=petri", "--output=done.ipynb", "notebook.ipynb", user="ada",
+            "--ExecutePreprocessor.kernel_name=petri", f"--ExecutePreprocessor.iopub_timeout={int(STUCK_S)}",
+            "--output=done.ipynb", "notebook.ipynb", user="ada",
         )  # fmt: skip
         return outputs_of(self.run("cat", "/home/ada/done.ipynb"))
 

@@ -22,7 +22,9 @@ def said(output):
 def main():
     cells = [nbformat.v4.new_code_cell(code) for code in CELLS]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(notebook, kernel_name="petri", allow_errors=True, timeout=300).execute()
+    # By default it misses what comes 4 s after the reply.
+    times = {"timeout": 300, "iopub_timeout": 300}
+    nbclient.NotebookClient(notebook, kernel_name="petri", allow_errors=True, **times).execute()
     print(json.dumps([said(cell["outputs"][0]) for cell in notebook["cells"]]))
 
 
