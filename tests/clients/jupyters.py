@@ -19,6 +19,10 @@ def install_petri(prefix):
     """petri's kernelspecs, and a third by the name that clients ask for when nobody says which."""
     specs = install(prefix, sys.executable)
     shutil.copytree(specs / "petri", specs / "python3")
+    config = prefix / "user" / "petri"
+    config.mkdir(parents=True)
+    # A first traceback takes longer than the usual 2 s on a busy machine.
+    (config / "config.json").write_text('{"interrupt_grace": "1m"}')
 
 
 def install_ipykernel(prefix, name="python3"):
@@ -57,6 +61,7 @@ class Jupyter:
             "JUPYTER_RUNTIME_DIR": str(self.folder / "runtime"),
             "IPYTHONDIR": str(self.folder / "ipython"),
             "XDG_DATA_HOME": str(self.folder / "share"),
+            "XDG_CONFIG_HOME": str(self.folder / "user"),
             "JUPYTER_PLATFORM_DIRS": "1",
         }
 
