@@ -81,11 +81,11 @@ static bool same_text(const json_t *a, const json_t *b) {
     return json_is_string(a) && json_is_string(b) && json_equal(a, b);
 }
 
-/* The state that a run is sent with as "from", borrowed; NULL where the session is in it already, or a fresh run has
- * none. */
+/* The state that a run is sent with as "from", borrowed; NULL where the session is in it already and the run isn't a
+ * branch, which has to have one, or a fresh run has none. */
 static json_t *from_of(const struct replaying *replaying, const json_t *report) {
     json_t *from = translate(replaying, json_object_get(report, "parent"));
-    const bool is_there = same_text(from, replaying->now);
+    const bool is_there = same_text(from, replaying->now) && !session_is_branch(report);
     return is_there || json_is_true(json_object_get(report, "fresh")) ? NULL : from;
 }
 
@@ -102,7 +102,7 @@ static int run_code(struct replaying *replaying, const json_t *code, const json_
     int r = client_run(replaying->client, code, request, ret_report, &error);
     if (r < 0)
         terminal_complain("%s", error.text);
-    else
+    else if (!session_is_branch(*ret_report))
         move(replaying, json_object_get(*ret_report, "image"));
     return r;
 }
@@ -172,7 +172,8 @@ static bool took_number(const struct replaying *replaying, const json_t *run) {
 static void note_count(struct replaying *replaying, const json_t *run) {
     const json_t *report = json_object_get(run, "report");
     json_t *count = json_object_get(run, "execution_count");
-    if (session_left(report) == SESSION_LEFT_ITS_OWN || json_is_true(json_object_get(report, "rolled_back")))
+    const bool is_committed = session_left(report) == SESSION_LEFT_ITS_OWN && !session_is_branch(report);
+    if (is_committed || json_is_true(json_object_get(report, "rolled_back")))
         replaying->count = json_integer_value(count);
     if (session_left(report) == SESSION_LEFT_ITS_OWN && json_is_integer(count))
         json_object_set(replaying->counts, text_in(report, "image"), count);

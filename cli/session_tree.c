@@ -32,6 +32,10 @@ bool session_is_line(const json_t *run) {
     return session_left(run) == SESSION_LEFT_EARLIER && json_is_false(json_object_get(run, "committed"));
 }
 
+bool session_is_branch(const json_t *run) {
+    return session_left(run) == SESSION_LEFT_ITS_OWN && json_is_false(json_object_get(run, "committed"));
+}
+
 int session_runs(struct records *records, const char *prefix, int64_t limit, json_t **ret_runs) {
     json_auto_t *runs = NULL;
     int r = records_of_session(records, prefix, limit, &runs);
@@ -104,8 +108,7 @@ static int grow(struct timeline *timeline, const json_t *runs) {
                                            .started = ""};
         if (r == 0 && left != SESSION_LEFT_EARLIER)
             r = timeline_add_recorded(timeline, &cell, parent[0] ? parent : "?");
-        const bool beside = left == SESSION_LEFT_ITS_OWN && json_is_false(json_object_get(run, "committed"));
-        if ((left == SESSION_LEFT_ITS_OWN && !beside) || left == SESSION_LEFT_EARLIER)
+        if ((left == SESSION_LEFT_ITS_OWN && !session_is_branch(run)) || left == SESSION_LEFT_EARLIER)
             now = text_in(run, "image");
     }
     for (size_t n = 0; r == 0 && n < timeline->n; n++)

@@ -29,6 +29,9 @@ enum session_left session_left(const json_t *run);
 /* Whether a run was a line such as %undo: it ran in no state, and "parent" is that of the state it went to. */
 bool session_is_line(const json_t *run);
 
+/* Whether a run was a branch that was kept: it left a state of its own, and the session stayed where it was. */
+bool session_is_branch(const json_t *run);
+
 /* All runs of a session, by its id or the beginning of one; limit: the newest so many. ret_runs is the caller's, as of
  * records_of_session(). 0, or -errno after a sentence on standard error; -ENOENT where there is no such session. */
 int session_runs(struct records *records, const char *prefix, int64_t limit, json_t **ret_runs) MUST_CHECK;

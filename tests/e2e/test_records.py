@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from branches import finish
 from kernels import PETRI, STUCK_S
 
 TOKEN = "ghp_" + "a1B2" * 9  # of no one
@@ -333,6 +334,24 @@ def test_replay_of_a_session_has_the_recorded_tree(database, start):
     text = petri("replay", "--session", session, "--python", sys.executable).stdout.splitlines()
     assert text[-2:] == ["Of 7 runs 0 differ.", "The tree of states is the recorded one."]
     assert text[0] == f"[1]   {run['one'][:8]}  the same  x = 1"
+
+
+def test_replay_of_a_session_with_branches_has_the_recorded_tree(database, start):
+    """Of three that ran at once the second is kept; and one ran beside the session while that had gone on."""
+    kernel = start()
+    first = ask(kernel, "x = 1").report
+    codes = ["x += 1\nx", "x += 2\nx", "x += 3\nx"]
+    requests = [kernel.send_asking(code, {"from": first["image"], "commit": "branch"}) for code in codes]
+    branches = finish(kernel, [], *requests)
+    assert kernel.control("petri_restore_request", {"to": branches[1].report["image"]})["status"] == "ok"
+    assert ask(kernel, "x").result == "3"
+    assert ask(kernel, "x", {"from": branches[2].report["image"], "commit": False}).result == "4"
+    assert ask(kernel, "x = 10 * x\nx").result == "30"
+    kernel.close()
+    answer = replay_session(first["session_id"])
+    assert answer["same"] and answer["same_tree"], answer
+    again = json.loads(petri("show", answer["runs"][0]["replay_run_id"], "--json").stdout)["report"]["session_id"]
+    assert tree(again) == tree(first["session_id"])
 
 
 def test_replay_of_a_session_that_a_program_moved_has_the_recorded_tree(database, start):
