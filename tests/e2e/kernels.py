@@ -23,6 +23,15 @@ WORK = "/work"
 STUCK_S = float(os.environ.get("PETRI_STUCK_S", 120))
 
 
+def wait_for(condition):
+    """What condition() is once it is true: what a kernel does beside its answers it does in its own time."""
+    deadline = time.monotonic() + STUCK_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Interpreter:
     """A Python that petri is installed for: by the name its user would type."""
@@ -194,13 +203,24 @@ class Kernel:
         """Runs code that has to go well; returns the text of its value."""
         return self.good(code).result
 
-    def is_complete(self, code):
-        """What the kernel says of code; asked again as long as it had no time to look."""
+    def known(self, ask, **nothing):
+        """The reply to what ask() sends, again as long as it is what a kernel says that had no time to look."""
         deadline = time.monotonic() + STUCK_S
         while True:
-            status = self.shell_reply(self.client.is_complete(code))["content"]["status"]
-            if status != "unknown" or time.monotonic() > deadline:
-                return status
+            content = self.shell_reply(ask())["content"]
+            if {**content, **nothing} != content or time.monotonic() > deadline:
+                return content
+
+    def is_complete(self, code):
+        return self.known(lambda: self.client.is_complete(code), status="unknown")["status"]
+
+    def matches(self, code, cursor=None):
+        """The completions of code that has some."""
+        return self.known(lambda: self.client.complete(code, cursor), matches=[])["matches"]
+
+    def inspected(self, code, cursor=None):
+        """What the kernel says of code about which there is something to say."""
+        return self.known(lambda: self.client.inspect(code, cursor), found=False)
 
     def start_busy(self, code, before=""):
         """Starts a cell; returns its request and messages when all of before has run and code is about to."""

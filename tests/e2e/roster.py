@@ -5,11 +5,10 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
-from kernels import PETRI, STUCK_S
+from kernels import PETRI
 from surroundings import make_place, remove_place
 
 NOBODY = 4173  # without an account
@@ -20,14 +19,6 @@ def listed(*before):
     """What petri ps --json says, by the pid."""
     done = subprocess.run([*before, PETRI, "ps", "--json"], capture_output=True, text=True, check=True)
     return {row["pid"]: row for row in json.loads(done.stdout)}
-
-
-def wait_for(condition):
-    """Until it holds of a kernel's row: the kernel tells what it does after it has told its client."""
-    deadline = time.monotonic() + STUCK_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-    return found
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kernels import STUCK_S
+from kernels import STUCK_S, wait_for
 from processes import family, name_of, open_all, wait_for_end
 
 # An object whose attributes are looked for by completion; {body} is what looking for them does.
@@ -63,7 +63,7 @@ def ask(kernel, code):
 
 def test_output_of_a_completion_is_in_no_later_cell(kernel):
     assert kernel.run(TRAP.format(body=PRINTS)).ok
-    assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
+    assert kernel.matches("trap."), "the trap was not looked at"
     cell = kernel.run("print('printed here')")
     assert (cell.stdout, cell.stderr) == ("printed here\n", "")
 
@@ -73,7 +73,7 @@ def test_output_of_a_completion_is_not_in_the_running_cell(kernel):
     body = PRINTS + "\n        os.write(other, b'written to another')"
     assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=body)).ok
     request = ask(kernel, "input()\nprint('printed here')")
-    assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
+    assert kernel.matches("trap."), "the trap was not looked at"
     kernel.client.input("")
     cell = kernel.finish(request)
     assert (cell.stdout, cell.stderr) == ("printed here\n", "")
@@ -81,8 +81,7 @@ def test_output_of_a_completion_is_not_in_the_running_cell(kernel):
 
 def test_name_that_a_completion_looks_up_is_answered(kernel):
     assert kernel.run(TRAP.format(body=LOOKS_UP)).ok
-    matches = complete(kernel, "trap.n")["matches"]
-    assert [match.lstrip(".") for match in matches] == ["no_such_name"]
+    assert [match.lstrip(".") for match in kernel.matches("trap.n")] == ["no_such_name"]
 
 
 @pytest.mark.parametrize("name", HARM)
@@ -95,7 +94,7 @@ def test_harmful_completion_loses_only_its_own_answer(venv_kernel, name):
     assert not any("looked_at" in match for match in reply["matches"])
     if name not in ERRORS:
         assert (reply["matches"], reply["cursor_start"], reply["cursor_end"]) == ([], 5, 5)
-    assert "kept" in complete(kernel, "kep")["matches"]
+    assert "kept" in kernel.matches("kep")
     kernel.client.input("answered")
     cell = kernel.finish(request)
     assert cell.ok, str(cell)
@@ -122,10 +121,14 @@ loops, sleeps, spins, kept = Loops(), Sleeps(), Spins(), 1
 def test_completions_without_an_end_keep_no_other_waiting(venv_kernel):
     kernel = venv_kernel
     assert kernel.run(ENDLESS).ok
-    endless = [kernel.client.complete(code) for code in ("loops.", "sleeps.") * 2]
-    endless += [kernel.client.inspect(code) for code in ("loops", "sleeps") * 2]
-    request = kernel.client.complete("kep")
-    assert "kept" in kernel.shell_reply(request)["content"]["matches"]
+    endless = []
+
+    def ask_behind_them():
+        endless.extend(kernel.client.complete(code) for code in ("loops.", "sleeps.") * 2)
+        endless.extend(kernel.client.inspect(code) for code in ("loops", "sleeps") * 2)
+        return kernel.client.complete("kep")
+
+    assert "kept" in kernel.known(ask_behind_them, matches=[])["matches"]
     for one in endless:
         content = kernel.shell_reply(one)["content"]
         assert content["status"] == "ok" and not content.get("matches") and not content.get("found")
@@ -142,7 +145,7 @@ def test_first_completion_without_an_end_has_no_matches(start, code):
         "cursor_end": len(code),
         "metadata": {},
     }
-    assert "kept" in complete(kernel, "kep")["matches"]
+    assert "kept" in kernel.matches("kep")
 
 
 def test_first_inspection_without_an_end_finds_nothing(start):
@@ -156,10 +159,16 @@ def test_first_inspection_without_an_end_finds_nothing(start):
 def test_completion_that_the_next_one_overtakes_is_answered_first(venv_kernel):
     kernel = venv_kernel
     assert kernel.run(ENDLESS).ok
-    requests = [kernel.client.complete(code) for code in ("loops.", "sleeps.", "kep")]
-    replies = [kernel.client.get_shell_msg(timeout=STUCK_S) for _ in requests]
-    assert [reply["parent_header"]["msg_id"] for reply in replies] == requests
-    assert [reply["content"]["matches"] for reply in replies] == [[], [], ["kept"]]
+
+    def last_of_three():
+        requests = [kernel.client.complete(code) for code in ("loops.", "sleeps.", "kep")]
+        replies = [kernel.client.get_shell_msg(timeout=STUCK_S) for _ in requests]
+        assert [reply["parent_header"]["msg_id"] for reply in replies] == requests
+        *overtaken, last = [reply["content"]["matches"] for reply in replies]
+        assert overtaken == [[], []]
+        return last  # nothing, where the kernel had no time
+
+    assert wait_for(last_of_three) == ["kept"]
 
 
 # Says what it sees of other completions, and when its process was born.
@@ -185,7 +194,7 @@ def complete_in_a_cell_made_ahead(kernel):
     while time.monotonic() < deadline:
         be_idle()
         asked = time.clock_gettime(time.CLOCK_BOOTTIME)
-        (match,) = complete(kernel, "aged.looked")["matches"]
+        (match,) = kernel.matches("aged.looked")
         what, _, born = match.lstrip(".").rpartition("_")
         seen.add(what)
         if int(born) / ticks < asked - 2 / ticks:
@@ -204,7 +213,7 @@ def test_completion_in_a_cell_made_ahead_changes_nothing(venv_kernel):
 def test_completion_collects_no_garbage_and_cells_do(venv_kernel):
     """To collect it writes to each object, which then is copied for nothing."""
     venv_kernel.good(TRAP.format(body='import gc; return [f"collects_{gc.isenabled()}"]'))
-    assert complete(venv_kernel, "trap.")["matches"] == ["collects_False"]
+    assert venv_kernel.matches("trap.") == ["collects_False"]
     assert venv_kernel.value("__import__('gc').isenabled()") == "True"
 
 
@@ -212,10 +221,10 @@ def test_completion_sees_what_the_last_cell_has_set(venv_kernel):
     kernel = venv_kernel
     assert kernel.run("value = 'text'").ok
     for name, code in (("upper", "value = 'text'"), ("items", "value = {}"), ("upper", "value = 'more'")):
-        assert complete(kernel, "value.")["matches"]
+        assert kernel.matches("value.")
         be_idle()
         assert kernel.run(code).ok
-        matches = {match.lstrip(".") for match in complete(kernel, "value.")["matches"]}
+        matches = {match.lstrip(".") for match in kernel.matches("value.")}
         assert {"upper", "items"} & matches == {name}
 
 
@@ -224,7 +233,7 @@ def test_processes_that_a_completion_started_are_ended(venv_kernel):
     assert kernel.run(TRAP.format(body="subprocess.Popen(['sleep', '9999'])")).ok
     request = ask(kernel, "input()")
     for _ in range(5):
-        assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
+        assert kernel.matches("trap."), "the trap was not looked at"
     kernel.client.input("")
     assert kernel.finish(request).ok
     sleepers = [pid for pid in family(kernel.pid) if name_of(pid) == "sleep"]
@@ -234,7 +243,7 @@ def test_processes_that_a_completion_started_are_ended(venv_kernel):
 def test_inspect_and_is_complete_are_answered_beside_a_cell(kernel):
     assert kernel.run(TRAP.format(body="pass") + "trap.__class__.__doc__ = 'What it is.'").ok
     request = ask(kernel, "input()")
-    inspected = kernel.shell_reply(kernel.client.inspect("trap", 4))["content"]
+    inspected = kernel.inspected("trap", 4)
     assert inspected["found"] and "What it is." in inspected["data"]["text/plain"]
     assert kernel.is_complete("if 1:") == "incomplete"
     kernel.client.input("")
@@ -243,6 +252,12 @@ def test_inspect_and_is_complete_are_answered_beside_a_cell(kernel):
 
 def test_first_completion_before_jedi_finds_names_of_the_session(start):
     """Before jedi is loaded, which takes seconds: names are those of the session."""
-    kernel = start()
-    assert kernel.run("kept = 1").ok
-    assert "kept" in complete(kernel, "kep")["matches"]
+
+    def first_matches():
+        kernel = start()
+        assert kernel.run("kept = 1").ok
+        matches = complete(kernel, "kep")["matches"]
+        kernel.close()
+        return matches  # nothing, where the kernel had no time
+
+    assert "kept" in wait_for(first_matches)

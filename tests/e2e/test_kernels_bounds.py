@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from kernels import PETRI, STUCK_S
+from kernels import PETRI, STUCK_S, wait_for
 from processes import open_family, wait_for_end
-from roster import NOBODY, listed, nobodys_place, own_list, wait_for
+from roster import NOBODY, listed, nobodys_place, own_list
 from surroundings import SYSTEM_PYTHON
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: bounds are those of all of a user's kernels
@@ -47,10 +47,10 @@ def grouped(configure, start, skip_or_fail):
 
 
 def end_well(kernel):
-    """Not as close() does it, which kills: by a request."""
+    """By a request: close() kills, and so does the manager where the end takes seconds."""
     ended = open_family(kernel.pid)
-    kernel.manager.shutdown_kernel()
-    wait_for_end(ended, STUCK_S)
+    assert kernel.control("shutdown_request", {"restart": False})["status"] == "ok"
+    assert wait_for_end(ended, STUCK_S) == 0
 
 
 def running():
@@ -120,9 +120,7 @@ def test_kernel_beyond_the_number_runs_no_cell_and_says_who_allows_how_many(runs
 def test_of_five_that_start_at_once_as_many_run_cells_as_may(runs):
     five = runs(kernels={"number": 2})
     all_started = [five.begin("import time\ntime.sleep(1000)") for _ in range(5)]
-    refused = []
-    while len(refused) < 3:
-        refused += [run for run in all_started if run not in refused and run.poll() is not None]
+    refused = wait_for(lambda: len(ended := [run for run in all_started if run.poll() is not None]) >= 3 and ended)
     assert {five.report(run)["outcome"] for run in refused} == {"sandbox"}
     wait_for(lambda: len(running()) == 2)
 

@@ -39,8 +39,7 @@ def test_error_for_want_of_room_says_how_to_have_more(configure, start, limits, 
 
 def test_limits_is_found_in_magics_completions_and_help(shared_kernel):
     assert {"%limits", "%%limits"} <= set(shared_kernel.good("%lsmagic").result.split())
-    reply = shared_kernel.shell_reply(shared_kernel.client.complete("%lim", 4))["content"]
-    assert "%limits" in reply["matches"]
+    assert "%limits" in shared_kernel.matches("%lim", 4)
     for code in ("%limits?", "%%limits?"):
         [page] = shared_kernel.good(code).reply["payload"]
         assert "%%limits timeout=10s memory=2G" in page["data"]["text/plain"]

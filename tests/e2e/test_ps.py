@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from kernels import PETRI, STUCK_S
+from kernels import PETRI, STUCK_S, wait_for
 from processes import family, open_family, wait_for_end
-from roster import NOBODY, listed, nobodys_place, wait_for
+from roster import NOBODY, listed, nobodys_place
 from surroundings import SYSTEM_PYTHON
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the list is the same for all of a user's tests
@@ -49,7 +49,8 @@ def test_kernels_are_listed_with_what_they_do_and_use(patient, start, tmp_path):
     assert (row["profile"], row["folder"], row["execution_count"]) == ("notebook", str(tmp_path / "one"), 2)
     assert row["uid"] == os.geteuid() and row["started"] <= row["since"]
     wait_for(lambda: listed()[busy.pid]["memory_bytes"] > 64 << 20)
-    assert listed()[busy.pid]["processes"] == len(family(busy.pid))
+    # Two looks, between which one that has been ended may go.
+    wait_for(lambda: listed()[busy.pid]["processes"] == len(family(busy.pid)))
     quiet = state_is(idle.pid, "idle")
     assert quiet["execution_count"] is None and quiet["folder"] == str(tmp_path / "other")
     wait_for(lambda: listed()[busy.pid]["cpu_ms"] > quiet["cpu_ms"])
@@ -112,11 +113,12 @@ def test_ordinary_user_sees_its_own_kernels_and_root_all(nobodys, start):
 
         def theirs():
             done = subprocess.run([*command, "ps", "--json"], capture_output=True, text=True, check=True)
-            return [row for row in json.loads(done.stdout) if row["state"] == "running"]
+            rows = json.loads(done.stdout)
+            return [row for row in rows if row["state"] == "running" and row["processes"] > 3]
 
         (row,) = wait_for(theirs)
         assert (row["uid"], row["folder"]) == (NOBODY, str(place.path))
-        assert row["memory_bytes"] > 1 << 20 and row["processes"] > 3 and mine.pid != row["pid"]
+        assert row["memory_bytes"] > 1 << 20 and mine.pid != row["pid"]
         everyone = listed()
         assert everyone[row["pid"]]["uid"] == NOBODY and everyone[mine.pid]["uid"] == 0
         run.send_signal(signal.SIGINT)
