@@ -1,9 +1,15 @@
 """What the host sees of a kernel: its processes, descriptors, namespaces, mounts and cgroups."""
 
+import contextlib
 import os
 import pathlib
 import re
 import select
+import time
+
+# For so long, and so many times, a footprint is the same at rest: who was sent SIGKILL lives until it gets a processor.
+REST_S = 2
+REST_TIMES = 10
 
 NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
 
@@ -128,9 +134,41 @@ def footprint(pid):
         return None  # one of them has just ended
 
 
+def at_rest(kernel, stuck_s):
+    """The footprint once it stays the same: what is prepared ahead is prepared, and what has been ended is gone."""
+    begin = since = time.monotonic()
+    last, times = None, 0
+    while last is None or times < REST_TIMES or time.monotonic() - since < REST_S:
+        assert time.monotonic() - begin < stuck_s, f"never at rest: {last}"
+        kernel.control("kernel_info_request")
+        time.sleep(0.01)
+        now = footprint(kernel.pid)
+        times += 1
+        if now != last:
+            last, since, times = now, time.monotonic(), 1
+    return last
+
+
+def beyond(kernel, before, stuck_s):
+    """
+    Of what a kernel at rest has more than before: how much before, and now; waits until it has no more. It may have
+    less: before, something that had been ended could have been there still.
+    """
+    deadline = time.monotonic() + stuck_s
+    while True:
+        now = at_rest(kernel, stuck_s)
+        more = {what: (before[what], now[what]) for what in before if now[what] > before[what]}
+        if not more or time.monotonic() > deadline:
+            return more
+
+
 def zombies(pid):
     """How many of a kernel's processes have ended and still wait to be reaped."""
-    return sum(map(is_zombie, family(pid)))
+    found = 0
+    for member in family(pid):
+        with contextlib.suppress(OSError):  # it has just been reaped
+            found += is_zombie(member)
+    return found
 
 
 def private_bytes(pid):

@@ -4,13 +4,13 @@ what they leave.
 """
 
 import os
-import time
 
 import pytest
 
 from branches import answer_next, begin, finish, state_of, wait_for_prints
 from conftest import shared_kernel  # noqa: F401
-from processes import footprint
+from kernels import STUCK_S
+from processes import at_rest, beyond
 from travels import branch, restore, run
 
 pytestmark = pytest.mark.xdist_group("branches-hostile")  # one process: the kernel is there once
@@ -278,17 +278,6 @@ print('has', n > 20, flush=True); input()"""
     assert kernel.value("subprocess.call('true')") == "0"
 
 
-def rest(kernel):
-    """The footprint once it is the same five times in a row."""
-    seen = []
-    while len(seen) < 5 or seen[-5:] != [seen[-1]] * 5 or seen[-1] is None:
-        kernel.control("kernel_info_request")
-        time.sleep(0.02)
-        seen.append(footprint(kernel.pid))
-        assert len(seen) < 1000, seen[-20:]
-    return seen[-1]
-
-
 def test_hundreds_of_branches_that_are_kept_and_gone_leave_no_process_descriptor_mount_and_file(start, configure):
     configure(profiles={"notebook": {"history": 6}})
     small = start()
@@ -307,9 +296,8 @@ def test_hundreds_of_branches_that_are_kept_and_gone_leave_no_process_descriptor
                 small.good("%restore base")
 
     go_to_one_of(18)
-    before, room = rest(small), small.ask(used, {"commit": False}).result
+    before, room = at_rest(small, STUCK_S), small.ask(used, {"commit": False}).result
     go_to_one_of(298)
-    after = rest(small)
     before["descriptors"] += 1  # of the folder's mount: it is closed and opened again when it has to be looked at
-    assert {what: (before[what], after[what]) for what in before if after[what] > before[what]} == {}
+    assert beyond(small, before, STUCK_S) == {}
     assert small.ask(used, {"commit": False}).result == room

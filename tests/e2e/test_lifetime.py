@@ -3,19 +3,17 @@
 import ctypes
 import os
 import signal
-import time
 import venv
 
 import pytest
 import zmq
 
-from kernels import STUCK_S, install
-from processes import family, footprint, open_family, private_bytes, wait_for_end, zombies
+from kernels import STUCK_S, install, wait_for
+from processes import at_rest, beyond, family, open_family, private_bytes, wait_for_end, zombies
 
 CELLS = 1000
 WARM_UP = 1000  # until SQLite has as much of the records in memory as it ever keeps, 2 MB: a run is more than 2 kB
 HISTORY = 50  # states that are kept: from then on one goes for each that comes
-STEADY = 5  # readings: one that was sent SIGKILL may live to see the second
 
 PR_SET_THP_DISABLE = 41
 
@@ -153,26 +151,6 @@ def test_kill_9_leaves_no_process_behind(kernel, victim):
     assert wait_for_end(pidfds, STUCK_S) == 0
 
 
-def wait_for_footprint(kernel, accept):
-    """Asks the kernel for something small until accept(footprints so far); gives up on a stuck one."""
-    deadline = time.monotonic() + STUCK_S
-    found = [footprint(kernel.pid)]
-    while (found[-1] is None or not accept(found)) and time.monotonic() < deadline:
-        kernel.control("kernel_info_request")
-        found.append(footprint(kernel.pid))
-    return found[-1]
-
-
-def steady(kernel):
-    """The footprint once it stays the same: what is prepared ahead is prepared, and what has been ended is gone."""
-    return wait_for_footprint(kernel, lambda found: found[-STEADY:] == [found[-1]] * STEADY)
-
-
-def settle(kernel, goal):
-    """The footprint once it is goal, or what it is after as long as a stuck kernel would take."""
-    return wait_for_footprint(kernel, lambda found: found[-1] == goal)
-
-
 @pytest.fixture
 def no_huge_pages():
     """For kernels that come after it: where all memory may become huge pages, a few bytes more can be two megabytes."""
@@ -186,12 +164,12 @@ def run_cells(kernel, cells):
     """Runs cells, after which there is no process, descriptor, namespace, mount or cgroup that wasn't before."""
     for _ in range(HISTORY):
         kernel.value("n = 0")
-    before = steady(kernel)
+    before = at_rest(kernel, STUCK_S)
     for _ in range(cells):
         kernel.value("n += 1")
     assert kernel.value("n") == str(cells)
-    assert settle(kernel, before) == before
-    assert zombies(kernel.pid) <= 1, "the last cell's may wait for the next cell"
+    assert beyond(kernel, before, STUCK_S) == {}
+    wait_for(lambda: zombies(kernel.pid) <= 1)  # the last cell's may wait for the next cell
 
 
 def test_hundred_cells_leave_nothing_but_memory(venv_kernel):
