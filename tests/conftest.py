@@ -11,7 +11,7 @@ Which tests belong to which door: `make check`, `make test`, `make test-all`.
 It also says which tests have to stay in one process where several run them, and
 which of them begin first, and gives each process ports of its own.
 
-Tests know nothing of this but the marks of pytest.ini.
+Tests know nothing of this but the marks of pytest.ini, and next_port().
 """
 
 import collections
@@ -148,22 +148,26 @@ def free_ports(ports):
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        yield port
+            free = probe.getsockname()[1]  # another one than 0, which asks for any
+        yield free
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_ports():
-    """What jupyter_client chooses ports from in this process, where it is there (tests/worker does without) and can."""
+def next_port():
+    """
+    Gives a port that no other process of these tests takes, where any could be claimed. jupyter_client, where it is
+    there (tests/worker does without), chooses its ports in this way too.
+    """
     own, claim = claim_ports()
-    ports, lock = free_ports(own), threading.Lock()
+    ports, lock = free_ports(own or [0]), threading.Lock()
 
-    def next_port(cache, ip):
+    def give():
         with lock:  # a test may start kernels in several threads
             return next(ports)
 
     with pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("jupyter_client") and own:
-            patch.setattr("jupyter_client.connect.LocalPortCache.find_available_port", next_port)
-        yield
+            patch.setattr("jupyter_client.connect.LocalPortCache.find_available_port", lambda cache, ip: give())
+        yield give
     if claim:
         claim.close()

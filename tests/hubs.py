@@ -4,7 +4,6 @@ import contextlib
 import http.cookiejar
 import json
 import re
-import socket
 import time
 import urllib.error
 import urllib.parse
@@ -14,15 +13,6 @@ import uuid
 import websocket
 
 STUCK_S = 240  # not a measure of anything: how long to wait before a hub counts as stuck
-
-
-def free_ports(count):
-    """Ports that nobody has now."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def request(method, url, token=None, **body):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from course import EXAMPLE, a_place
-from hubs import Student, free_ports, request, wait_for
+from hubs import Student, request, wait_for
 from jupyters import CLIENTS
 from kernels import STUCK_S
 
@@ -49,9 +49,9 @@ print([f"{name}.{key}" for name in config for key in config[name] if key not in 
 class Hub:
     """A running JupyterHub of the course."""
 
-    def __init__(self, place):
+    def __init__(self, place, next_port):
         self.place = place
-        port, hub_port, api_port = free_ports(3)
+        port, hub_port, api_port = next_port(), next_port(), next_port()
         self.url = f"http://127.0.0.1:{port}"
         shutil.copytree(CLIENTS / "node" / "node_modules", place.folder / "node_modules", symlinks=True)
         folder = place.folder / "hub"
@@ -87,8 +87,8 @@ def place():
 
 
 @pytest.fixture(scope="module")
-def hub(place):
-    running = Hub(place)
+def hub(place, next_port):
+    running = Hub(place, next_port)
     try:
         wait_for(lambda: request("GET", f"{running.url}/hub/api/"), running.process)
         yield running

@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from jupyter_client.connect import write_connection_file
 
 import surroundings
 from kernels import Kernel, install, interpreters
@@ -91,6 +92,17 @@ def ipykernel(tmp_path_factory):
     kernel = Kernel(folder, tmp_path_factory.mktemp("beside"), name="python3")
     yield kernel.wait_until_up()
     kernel.close()
+
+
+@pytest.fixture
+def write_connection(next_port, tmp_path):
+    """Writes the connection file of a kernel that the test starts itself; returns its path and what it has."""
+
+    def write(**options):
+        ports = {f"{channel}_port": next_port() for channel in ("shell", "control", "stdin", "iopub", "hb")}
+        return write_connection_file(str(tmp_path / "connection.json"), **ports, **options)
+
+    return write
 
 
 @pytest.fixture

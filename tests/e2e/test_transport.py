@@ -11,10 +11,9 @@ import sys
 import pytest
 import zmq
 from jupyter_client.blocking import BlockingKernelClient
-from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
-from kernels import PETRI, STUCK_S, Kernel
+from kernels import PETRI, STUCK_S, Kernel, wait_for
 from processes import family, namespace_ids
 
 CHANNELS = ("shell", "control", "stdin", "iopub", "hb")
@@ -76,20 +75,23 @@ def sockets(pid):
 
 
 @pytest.fixture
-def slow_start(tmp_path, monkeypatch):
+def slow_start(tmp_path, monkeypatch, write_connection):
     """A connection file, and the process of a kernel that has read it and has come to nothing more."""
     asked, go, program = tmp_path / "asked", tmp_path / "go", tmp_path / "slow-python"
-    os.mkfifo(asked)
+    asked.touch()
     os.mkfifo(go)
     program.write_text(SLOW_PYTHON.format(folder=tmp_path, python=sys.executable))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    file, _ = write_connection_file(str(tmp_path / "connection.json"), key=KEY.encode())
+    file, _ = write_connection(key=KEY.encode())
     process = subprocess.Popen([PETRI, "kernel", file, "--python", program.name], cwd=tmp_path)
-    assert int(asked.read_text()) == process.pid
-    yield file, process, go
-    process.kill()
-    process.wait(STUCK_S)
+    try:
+        wait_for(lambda: asked.read_text() or process.poll() is not None)
+        assert asked.read_text() == f"{process.pid}\n"
+        yield file, process, go
+    finally:
+        process.kill()
+        process.wait(STUCK_S)
 
 
 def test_client_that_comes_before_there_is_a_sandbox_is_not_refused_and_is_served(slow_start):
@@ -119,6 +121,7 @@ def test_listening_sockets_are_the_kernels_own_and_no_other_process_has_them(slo
     found = listening([client.get_connection_info()[f"{channel}_port"] for channel in CHANNELS])
     assert len(found) == len(CHANNELS)
     assert found <= sockets(process.pid)
+    client.hb_channel.time_to_dead = STUCK_S  # it gives up on a kernel that does not beat every second
     client.start_channels()
     go.write_text("on\n")
     try:
@@ -133,8 +136,8 @@ def test_listening_sockets_are_the_kernels_own_and_no_other_process_has_them(slo
         client.stop_channels()
 
 
-def test_taken_port_is_named(tmp_path):
-    file, info = write_connection_file(str(tmp_path / "connection.json"), key=KEY.encode())
+def test_taken_port_is_named(tmp_path, write_connection):
+    file, info = write_connection(key=KEY.encode())
     with network.create_server(("127.0.0.1", info["stdin_port"])):
         run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
     assert run.returncode == 1
@@ -226,9 +229,9 @@ def test_client_without_the_right_keys_is_not_let_in(encrypted, context, channel
         socket.close()
 
 
-def test_invalid_curve_keys_are_refused(tmp_path):
+def test_invalid_curve_keys_are_refused(tmp_path, write_connection):
     keys = {"curve_publickey": b"~" * 40, "curve_secretkey": b"~" * 40}
-    file, _ = write_connection_file(str(tmp_path / "connection.json"), **keys)
+    file, _ = write_connection(**keys)
     run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
     assert run.returncode != 0
     assert "no CURVE keys" in run.stderr

@@ -8,7 +8,6 @@ import stat
 import subprocess
 
 import pytest
-from jupyter_client.connect import write_connection_file
 
 from folders import lose, notes, rows, tree
 from kernels import PETRI
@@ -342,11 +341,11 @@ def test_fresh_run_goes_to_outputs(kernel, tmp_path):
                                           "outputs/a.txt": "a"}  # fmt: skip
 
 
-def test_strict_has_no_writable_mode(configure, start, tmp_path):
+def test_strict_has_no_writable_mode(configure, start, tmp_path, write_connection):
     configure(writable={"on": True})
     start(name="petri-strict").good("open('a.txt', 'w').write('a')")
     assert (tmp_path / "outputs" / "a.txt").exists() and not (tmp_path / "a.txt").exists()
-    connection, _ = write_connection_file(str(tmp_path / "connection.json"))
+    connection, _ = write_connection()
     argv = [PETRI, "kernel", connection, "--profile", "strict", "--writable"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "profile strict writes to no folder" in done.stderr

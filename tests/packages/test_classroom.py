@@ -8,7 +8,7 @@ import pytest
 
 import commands
 from conftest import ROOT
-from hubs import Student, free_ports, request, wait_for
+from hubs import Student, request, wait_for
 from machine import Machine
 from podman import need
 
@@ -21,8 +21,8 @@ ACCOUNTS = "usermod --append --groups students ada; printf 'ada:of the account\\
 class Hub:
     """The JupyterHub that the page's last commands start. url: where students come to it, process: that of podman."""
 
-    def __init__(self, machine, script, log):
-        port, hub_port, api_port = free_ports(3)
+    def __init__(self, machine, script, log, next_port):
+        port, hub_port, api_port = next_port(), next_port(), next_port()
         self.url, self.log = f"http://127.0.0.1:{port}", log
         ports = f"--JupyterHub.bind_url={self.url} --JupyterHub.hub_port={hub_port}"
         ports += f" --ConfigurableHTTPProxy.api_url=http://127.0.0.1:{api_port}"
@@ -42,7 +42,7 @@ def machine(wheel):
 
 
 @pytest.fixture
-def hub(machine, tmp_path):
+def hub(machine, tmp_path, next_port):
     """What the page's commands make of a clean Debian."""
     install = commands.replaced(
         commands.sh("docs/classroom.md", "Install", 0),
@@ -53,7 +53,7 @@ def hub(machine, tmp_path):
     for script in (commands.sh("docs/classroom.md", "Install", 1), commands.sh("docs/classroom.md", "Install", 2)):
         machine.script(commands.replaced(script, ("sudo ", "")), script.splitlines()[0], folder=CHECKOUT)
     machine.run("sh", "-ec", ACCOUNTS)
-    hub = Hub(machine, commands.sh("docs/classroom.md", "Install", 3), tmp_path / "hub.log")
+    hub = Hub(machine, commands.sh("docs/classroom.md", "Install", 3), tmp_path / "hub.log", next_port)
     try:
         wait_for(lambda: request("GET", f"{hub.url}/hub/api/"), hub.process)
         yield hub
