@@ -12,10 +12,12 @@ import nbformat
 
 import commands
 from accounts import account
+from hubs import PATIENT
 from kernels import BUILD, PETRI, ROOT, STUCK_S
 
 EXAMPLE = ROOT / "examples" / "course"
 ENVIRONMENT = BUILD / "course"  # by scripts/venv.sh course
+PATIENT_NBGRADER = (("Preprocessor.timeout = 120", "Preprocessor.timeout = 300"),)  # more than petri gives, as there
 ASSIGNMENTS = ("look", "group", "function")
 
 # Run as root: shows the environment at a path that everybody can read, and becomes the user for good.
@@ -62,8 +64,11 @@ class Place:
         subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         (self.folder / "bin" / "petri").symlink_to(prefix / "bin" / "petri")
         shutil.copytree(EXAMPLE, checkout / "examples" / "course")
-        for path in (*checkout.rglob("petri.json"), *checkout.rglob("*.ipynb")):
+        example = checkout / "examples" / "course"
+        for path in (example / "petri.json", *example.rglob("*.ipynb")):
             path.write_text(self.own(path.read_text()))
+        for name, patient in (("petri.json", PATIENT), ("nbgrader_config.py", PATIENT_NBGRADER)):
+            (example / name).write_text(commands.replaced((example / name).read_text(), *patient))
         self.give(self.folder)
         script = commands.sh("examples/course/README.md", "Ten minutes", 1)
         own = ("sudo ", ""), ("--sys-prefix", f"--prefix {prefix} --python {self.python}")

@@ -8,13 +8,14 @@ import pytest
 
 import commands
 from conftest import ROOT
-from hubs import Student, request, wait_for
+from hubs import PATIENT, Student, request, wait_for
 from machine import Machine
 from podman import need
 
 pytestmark = pytest.mark.thorough
 
 CHECKOUT = "/root/petri"
+CONFIG = "examples/course/petri.json"
 ACCOUNTS = "usermod --append --groups students ada; printf 'ada:of the account\\n' | chpasswd"
 
 
@@ -37,6 +38,8 @@ def machine(wheel):
     need("mmdebstrap", "podman", "runc")
     with contextlib.closing(Machine("bookworm", wheel)) as machine:
         machine.put(ROOT, ["examples/course"], CHECKOUT)
+        patient = commands.replaced((ROOT / CONFIG).read_text(), *PATIENT)
+        machine.write(f"{CHECKOUT}/{CONFIG}", patient, "root")
         machine.run("install", "-D", f"/packages/{wheel.name}", f"{CHECKOUT}/build/wheel/{wheel.name}")
         yield machine
 
