@@ -228,6 +228,16 @@ class Kernel:
         messages = self.iopub_until(request, lambda message: message["msg_type"] == "stream")
         return request, messages
 
+    def interrupted_at(self, path, request, messages=()):
+        """
+        The Cell of a request that is interrupted as soon as a path is there. On a busy machine that may be too late: then
+        its report has no trace of it, and the caller has to begin again.
+        """
+        while not path.exists() and not self.has_reply(request):
+            time.sleep(0.001)
+        assert self.control("interrupt_request")["status"] == "ok"
+        return self.finish(request, messages)
+
     def control(self, msg_type, content=None):
         """A request on the control channel; returns the reply's content."""
         message = self.client.session.msg(msg_type, content or {})

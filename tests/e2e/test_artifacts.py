@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from kernels import wait_for
 from test_artifact_notes import GONE, UNCHANGED, note
 
 PNG = base64.b64decode(
@@ -417,25 +418,34 @@ def test_silent_run_copies_files_without_a_note(venv_kernel):
     assert note(cell) is None
 
 
-def test_interrupt_ends_the_copying_and_the_cell_stays_ok(venv_kernel, tmp_path):
+def test_interrupt_ends_the_copying_and_the_cell_stays_ok(start, tmp_path_factory):
     """The large file is one that is copied for seconds: it is a hole, which takes no time to make."""
-    (tmp_path / "old.txt").write_text("old")
     code = (
         "import os\nfor name in 'az': open(name + '.txt', 'w').write(name)\n"
         "open('large.bin', 'wb').truncate(2 << 30)\nos.remove('old.txt')\nkept = 1"
     )
-    request = venv_kernel.send_asking(code, {"limits": {"artifact": "2G", "artifacts": "3G"}})
-    while not (tmp_path / "outputs" / "a.txt").exists():  # the first by its path: the large one is next
-        assert not venv_kernel.has_reply(request)
-    assert venv_kernel.control("interrupt_request")["status"] == "ok"
-    cell = venv_kernel.finish(request)
+
+    def interrupted():
+        folder = tmp_path_factory.mktemp("notebook")
+        (folder / "old.txt").write_text("old")
+        kernel = start(folder=folder)
+        request = kernel.send_asking(code, {"limits": {"artifact": "2G", "artifacts": "3G"}})
+        first = folder / "outputs" / "a.txt"  # by its path: the large one is next
+        cell = kernel.interrupted_at(first, request)
+        if "refused" in rows(cell)["large.bin"]:
+            return folder, kernel, cell
+        kernel.close()
+        (folder / "outputs" / "large.bin").unlink()
+        return None
+
+    folder, kernel, cell = wait_for(interrupted)
     assert (cell.ok, cell.report["outcome"], cell.report["rolled_back"]) == (True, "ok", False), str(cell)
     assert {path: row.get("refused", row.get("copied_to")) for path, row in rows(cell).items()} == {
         "a.txt": "outputs/a.txt", "large.bin": "it was interrupted", "old.txt": None, "z.txt": "it was interrupted",
     }  # fmt: skip
     assert "sha256" not in rows(cell)["large.bin"]
-    assert [p.name for p in (tmp_path / "outputs").iterdir() if p.name != ".petri-sha256"] == ["a.txt"]
-    cell = venv_kernel.run("open('z.txt', 'a').write('z'); kept")
+    assert [p.name for p in (folder / "outputs").iterdir() if p.name != ".petri-sha256"] == ["a.txt"]
+    cell = kernel.run("open('z.txt', 'a').write('z'); kept")
     assert cell.result == "1"
     assert rows(cell)["z.txt"]["copied_to"] == "outputs/z.txt"
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from folders import lose, notes, rows, tree
-from kernels import PETRI
+from kernels import PETRI, wait_for
 
 ALLOW = '; "allow" of the configuration\'s "writable" can name it'
 
@@ -324,11 +324,16 @@ def test_open_file_that_could_not_be_written_is_not_given_up_when_it_is_closed(k
 
 
 def test_interrupt_while_it_is_written_writes_nothing_and_the_next_cell_does(kernel, tmp_path):
-    request, messages = kernel.start_busy("import os\nfor n in range(40): open(f'{n:02}', 'wb').write(os.urandom(10_000_000))")
-    while not (tmp_path / ".petri").exists():
-        pass
-    kernel.control("interrupt_request")
-    cell = kernel.finish(request, messages)
+    code = "import os\nfor n in range(40): open(f'{n:02}', 'wb').write(os.urandom(10_000_000))"
+
+    def interrupted():
+        cell = kernel.interrupted_at(tmp_path / ".petri", *kernel.start_busy(code))
+        if "refused" in rows(cell)["00"]:
+            return cell
+        kernel.good("for n in range(40): os.remove(f'{n:02}')")
+        return None
+
+    cell = wait_for(interrupted)
     assert cell.ok and list(tree(tmp_path)) == []
     assert rows(cell)["00"]["refused"] == "nothing is written, because it was interrupted"
     kernel.good("1")
