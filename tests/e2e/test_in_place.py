@@ -7,6 +7,7 @@ pytestmark = pytest.mark.xdist_group("in_place")
 MIB = 1 << 20
 SIZE = 160 * MIB
 PAGE = 4096
+TRIES = 5
 STATE = f"""
 import random, resource, threading, time
 def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -16,7 +17,7 @@ THROUGH = f"""
 for at in range(0, {SIZE}, {PAGE}):
     data[at] = at // {PAGE} % 251
 """
-# With pauses in which petri looks, also on a busy machine.
+# With pauses in which petri looks: where it gets no turn in them, another time.
 SLOWLY = THROUGH + f"    if at % {6 * MIB} == 0: time.sleep(0.04)\n"
 EXPECTED = f"b''.join(bytes([n % 251]) + (b'before__' * {PAGE // 8})[1:] for n in range({SIZE // PAGE}))"
 
@@ -28,9 +29,15 @@ def large(venv_kernel):
 
 
 def test_memory_that_a_cell_writes_through_is_copied_in_large_pieces(large):
-    taken = int(large.value(f"(lambda before: (exec({SLOWLY!r}), faults() - before)[1])(faults())"))
-    assert 0 < taken < SIZE // PAGE // 10 * 9  # as many as pages where each is copied by itself
-    assert large.value(f"data == {EXPECTED}") == "True"
+    most = SIZE // PAGE // 10 * 9  # where each is copied by itself there are as many faults as pages
+    for _ in range(TRIES):
+        taken = int(large.value(f"(lambda before: (exec({SLOWLY!r}), faults() - before)[1])(faults())"))
+        assert taken > 0
+        assert large.value(f"data == {EXPECTED}") == "True"
+        if taken < most:
+            break
+        large.good(STATE)
+    assert taken < most
 
 
 def test_state_before_is_there_after_a_cell_that_wrote_through_it(large):
