@@ -89,8 +89,15 @@ async function run(page, index) {
 /* Waits for text in a cell's output: the cell itself may have the same in its source. */
 const seen = (page, text) => page.locator('.jp-OutputArea-output').filter({ hasText: text }).first().waitFor();
 
-const busy = page =>
-  page.waitForFunction(() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy');
+/* The status once it is busy: a request that is answered beside a cell ends with idle, and the cell says after it that
+ * it is busy. */
+async function busy(page) {
+  const found = await page.waitForFunction(() => {
+    const { status } = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    return status === 'busy' && status;
+  });
+  return found.jsonValue();
+}
 
 /* Presses Tab as a reader does, who presses it again where nothing comes: JupyterLab itself waits for a second only. */
 async function completer(page) {
@@ -191,10 +198,8 @@ const scenarios = {
     await page.keyboard.type('alpha_');
     await completer(page);
     const items = await page.locator('.jp-Completer-match').allTextContents();
+    const status = await busy(page);
     await shot(page, 'complete-while-busy');
-    const status = await page.evaluate(
-      () => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status
-    );
     await page.keyboard.press('Escape');
     return { items, status };
   },
