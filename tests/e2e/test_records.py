@@ -342,10 +342,10 @@ def test_replay_of_a_session_with_branches_has_the_recorded_tree(database, start
     first = ask(kernel, "x = 1").report
     codes = ["x += 1\nx", "x += 2\nx", "x += 3\nx"]
     requests = [kernel.send_asking(code, {"from": first["image"], "commit": "branch"}) for code in codes]
-    branches = finish(kernel, [], *requests)
-    assert kernel.control("petri_restore_request", {"to": branches[1].report["image"]})["status"] == "ok"
+    kept = finish(kernel, [], *requests)
+    assert kernel.control("petri_restore_request", {"to": kept[1].report["image"]})["status"] == "ok"
     assert ask(kernel, "x").result == "3"
-    assert ask(kernel, "x", {"from": branches[2].report["image"], "commit": False}).result == "4"
+    assert ask(kernel, "x", commit=False, **{"from": kept[2].report["image"]}).result == "4"
     assert ask(kernel, "x = 10 * x\nx").result == "30"
     kernel.close()
     answer = replay_session(first["session_id"])
