@@ -57,10 +57,10 @@ static void restore(struct kernel *kernel, const struct request *request) {
     struct runner *runner = &kernel->runner;
     struct error error;
     struct timeline_node *node = travel_find_asked(runner, request->message.content, &error);
-    char way[TIMELINE_WAY_BYTES];
+    char told[TRAVEL_TOLD_BYTES];
     preload_cancel(&kernel->preload);
     if (node)
-        timeline_tell_way(&runner->timeline, node, way, sizeof way);
+        travel_tell(runner, node, told);
     if (!node)
         send_unknown(kernel, request, &error);
     else if (travel_go(runner, node, &error) < 0)
@@ -68,7 +68,7 @@ static void restore(struct kernel *kernel, const struct request *request) {
     else
         reply_send(&kernel->jupyter, request, "petri_restore_reply", NULL,
                    json_pack("{s:s, s:s, s:i, s:s}", "status", "ok", "image", node->id, "execution_count",
-                             node->state.execution_count, "detail", way));
+                             node->state.execution_count, "detail", told));
 }
 
 static const struct row {

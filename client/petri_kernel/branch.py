@@ -214,7 +214,7 @@ class Branch:
         """Makes the branch's state the session's, as Session.restore() would: what the session did meanwhile is left.
 
         The branch may go on. Waits for runs of the branch and of the session that were asked for before. With writable,
-        what the branch has written is in the session, and the copy in `outputs/`, but not in the folder itself.
+        what the branch has written is in the session and, once its next run has ended, in the folder itself.
 
         Raises UnknownImage where that state has made room for newer ones; KernelDied where the session was restarted.
         """

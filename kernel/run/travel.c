@@ -18,6 +18,7 @@
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/policy/machine.h"
 #include "kernel/run/runner.h"
+#include "kernel/timeline/timeline_show.h"
 #include "kernel/timeline/travel_line.h"
 
 #include <errno.h>
@@ -284,6 +285,14 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
     writeback_go(runner->writeback, node->state.own_files);
     json_object_clear(runner->known_inputs); /* by names and times, which files have again */
     return 0;
+}
+
+void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]) {
+    struct timeline_way way;
+    char text[TIMELINE_WAY_BYTES];
+    timeline_measure_way(&runner->timeline, node, &way);
+    snprintf(told, TRAVEL_TOLD_BYTES, "%s%s", timeline_tell_way(&runner->timeline, node, text, sizeof text),
+             way.files > 0 && runner->writeback->on ? "; what was written to the folder on the disk stays there" : "");
 }
 
 static const char *tell_limits(const struct runner *runner, char *buf, size_t size) {

@@ -67,6 +67,10 @@ const char *travel_parent(const struct run *run);
  */
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) MUST_CHECK;
 
+/* What going to a node would undo, in a sentence without a full stop that begins in lower case. */
+enum { TRAVEL_TOLD_BYTES = 288 };
+void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]);
+
 /* Finds what a text means, a node whose image is there. NULL with such a sentence. */
 struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error);
 

@@ -36,19 +36,15 @@ static char *begin_sentence(char *text) {
 
 static void go(struct run *run, struct timeline_node *node) {
     struct runner *runner = run->runner;
-    struct timeline_way way;
     struct error error;
-    char text[TIMELINE_WAY_BYTES + 128], told[TIMELINE_WAY_BYTES];
-    timeline_measure_way(&runner->timeline, node, &way);
-    timeline_tell_way(&runner->timeline, node, told, sizeof told);
+    char told[TRAVEL_TOLD_BYTES];
+    travel_tell(runner, node, told);
     if (travel_go(runner, node, &error) < 0) {
         run_set_outcome(run, OUTCOME_SANDBOX, error.text);
         return;
     }
     run->asked.session_limits = runner->limits;
-    snprintf(text, sizeof text, "%s%s", begin_sentence(told),
-             way.files > 0 && runner->writeback->on ? "; what was written to the folder on the disk stays there" : "");
-    say(run, text);
+    say(run, begin_sentence(told));
 }
 
 static void go_by(struct run *run, struct timeline_node *node, const char *where_not) {

@@ -52,6 +52,20 @@ def test_what_a_branch_has_changed_is_written_by_the_next_cell_where_the_session
     assert notes(kernel.good("1")) == [] and folder(tmp_path) == after
 
 
+def test_who_goes_back_by_a_line_or_a_request_is_told_that_the_folder_stays_as_it_is(kernel, tmp_path):
+    first = run(kernel, "open('made.txt', 'w').write('one')")
+    ways = {
+        "line": lambda: kernel.good("%undo").stdout.rstrip(".\n"),
+        "request": lambda: kernel.control("petri_restore_request", {"to": first})["detail"],
+    }
+    for name, go in ways.items():
+        run(kernel, f"open('made.txt', 'w').write('{name}')")
+        said = go()
+        assert said.casefold().startswith("back before [2]: 1 cell, 1 file")
+        assert said.endswith("; what was written to the folder on the disk stays there")
+        assert (tmp_path / "made.txt").read_text() == name
+
+
 # What is in the folder `root` before, and what is done there.
 STANDS = {"d/one": "one", "d/deep/two": "two", "e/three": "three", "f": "f", "g": "g", "empty": None}
 WORKS = {
