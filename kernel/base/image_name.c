@@ -10,6 +10,7 @@
 #include "protocol/unseen.h"
 #include "protocol/utf8.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,6 +47,17 @@ const char *image_name_text_problem(const char *text, size_t bytes) {
     return NULL;
 }
 
+/* As run ids are written: a UUID of any kind. */
+static bool is_run_id(const char *name) {
+    static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    if (strlen(name) != strlen(shape))
+        return false;
+    for (size_t i = 0; shape[i]; i++)
+        if (shape[i] == '-' ? name[i] != '-' : !isxdigit((unsigned char)name[i]))
+            return false;
+    return true;
+}
+
 const char *image_name_problem(const char *name) {
     const char *problem = image_name_text_problem(name, strnlen(name, IMAGE_NAME_BYTES + 1));
     if (problem)
@@ -54,6 +66,8 @@ const char *image_name_problem(const char *name) {
         return "is a number, which stands for a cell";
     if (strcmp(name, "first") == 0)
         return "stands for the state at the beginning";
+    if (is_run_id(name))
+        return "is the id of a run, which stands for its state";
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
+#include "protocol/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +38,8 @@ void reply_error(struct jupyter *jupyter, const struct request *request, const c
         return;
     snprintf(msg_type, sizeof msg_type, "%.*s_reply", (int)stem, request->message.msg_type);
     reply_send(jupyter, request, msg_type, NULL,
-               json_pack("{s:s, s:s, s:s, s:[]}", "status", "error", "ename", ename, "evalue", evalue, "traceback"));
+               json_pack("{s:s, s:s, s:o, s:[]}", "status", "error", "ename", ename, "evalue",
+                         text_format("%s", evalue), "traceback"));
 }
 
 void reply_idle(struct jupyter *jupyter, struct request *request) {

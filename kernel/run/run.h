@@ -131,7 +131,7 @@ struct run_result {
     bool has_image;           /* its cell has been committed */
     bool travelled;           /* its code was a line such as %undo: travel.h; it has no cell */
     char parent[37];          /* the image that its cell was made of; "" for none */
-    char left[37];            /* the image from which it went there, "" where it began with the present one */
+    int left_count;           /* the execution count where it left the session for that: timeline.held */
     json_t *cached;           /* the record that is returned instead of running, owned; or NULL */
     char cache_key[65];       /* "" where the run can't be cached */
 };

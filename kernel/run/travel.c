@@ -252,39 +252,67 @@ void travel_keep_branch(struct run *run) {
     trim(runner);
 }
 
-void travel_end(struct run *run) {
-    struct runner *runner = run->runner;
-    struct error error;
-    if (run->beside || !runner->timeline.current)
-        return;
-    struct timeline_node *back = run->result.left[0] ? timeline_find(&runner->timeline, run->result.left) : NULL;
-    if (run->asked.spec.no_commit && run->asked.counts)
-        runner->execution_count--; /* the session is as it was */
-    if (!travel_keeps(run) && back && travel_go(runner, back, &error) < 0)
-        log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
-    if (travel_keeps(run) && run->result.has_image)
-        add_step(run);
-    if (run->result.has_image)
-        trim(runner);
-}
-
-int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) {
-    struct timeline *timeline = &runner->timeline;
+/* The session has the state of a node then. 0, or -errno with a sentence. */
+static int enter(struct runner *runner, const struct timeline_node *node, struct error *ret_error) {
     struct error cause = {0};
-    if (node == timeline->current)
-        return 0;
     cell_discard(steal_pointer(runner->ahead));
     int r = session_restore(runner->session, node->image, &cause);
     runner->version++;
     if (r < 0)
         return error_set_sandbox(ret_error, r, &cause);
-    timeline_go(timeline, node);
     runner->execution_count = node->state.execution_count;
     runner->limits = node->state.limits;
     comms_set(runner->comms, node->state.comms);
     writeback_go(runner->writeback, node->state.own_files);
     json_object_clear(runner->known_inputs); /* by names and times, which files have again */
     return 0;
+}
+
+int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) {
+    if (node == runner->timeline.current)
+        return 0;
+    int r = travel_check(runner, node, ret_error) ? enter(runner, node, ret_error) : -ESTALE;
+    if (r == 0)
+        timeline_go(&runner->timeline, node);
+    return r;
+}
+
+int travel_leave(struct run *run, struct error *ret_error) {
+    struct timeline *timeline = &run->runner->timeline;
+    if (!timeline->current->image)
+        return error_set(ret_error, ESTALE, "the session could not be brought back: its state is not kept");
+    timeline_hold(timeline);
+    run->result.left_count = run->runner->execution_count;
+    return 0;
+}
+
+/* Goes back to where the run has left the session. */
+static void come_back(struct run *run) {
+    struct runner *runner = run->runner;
+    struct timeline *timeline = &runner->timeline;
+    struct error error;
+    const bool is_back = timeline->current == timeline->held || enter(runner, timeline->held, &error) == 0;
+    if (!is_back)
+        log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
+    else
+        runner->execution_count = run->result.left_count;
+    timeline_let_go(timeline, is_back);
+}
+
+void travel_end(struct run *run) {
+    struct runner *runner = run->runner;
+    const bool keeps = travel_keeps(run);
+    if (run->beside || !runner->timeline.current)
+        return;
+    if (run->asked.spec.no_commit && run->asked.counts)
+        runner->execution_count--; /* the session is as it was */
+    if (!keeps && runner->timeline.held)
+        come_back(run);
+    timeline_let_go(&runner->timeline, false);
+    if (keeps && run->result.has_image)
+        add_step(run);
+    if (run->result.has_image)
+        trim(runner);
 }
 
 void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]) {
@@ -354,10 +382,11 @@ struct timeline_node *travel_find_asked(struct runner *runner, const json_t *con
     return NULL;
 }
 
+/* Those of states that are gone take no room. */
 static size_t count_names(const struct timeline *timeline) {
     size_t n = 0;
     for (size_t i = 0; i < timeline->n; i++)
-        n += json_array_size(timeline->node[i]->names);
+        n += timeline->node[i]->image ? json_array_size(timeline->node[i]->names) : 0;
     return n;
 }
 
@@ -391,9 +420,9 @@ static void start_at(struct run *run, struct timeline_node *node) {
         begin_branch(run, node);
         return;
     }
-    memcpy(run->result.left, runner->timeline.current->id, sizeof run->result.left);
-    if (travel_go(runner, node, &error) < 0)
+    if ((node != runner->timeline.current && travel_leave(run, &error) < 0) || travel_go(runner, node, &error) < 0)
         run_set_outcome(run, OUTCOME_SANDBOX, error.text);
+    run->asked.limits = run->asked.session_limits = runner->limits;
 }
 
 int travel_start(struct run *run) {

@@ -71,6 +71,10 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
 enum { TRAVEL_TOLD_BYTES = 288 };
 void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]);
 
+/* The run goes elsewhere: where it is not kept, travel_end() goes back to where the session is. 0; or -errno with such
+ * a sentence where that can't be, because the state is not there. */
+int travel_leave(struct run *run, struct error *ret_error) MUST_CHECK;
+
 /* Finds what a text means, a node whose image is there. NULL with such a sentence. */
 struct timeline_node *travel_find(struct runner *runner, const char *text, struct error *ret_error);
 

@@ -158,8 +158,6 @@ void travel_line(struct run *run, const json_t *code) {
     struct travel_line line;
     struct error error;
     run->result.travelled = true;
-    if (run->asked.spec.no_commit && !run->result.left[0] && runner->timeline.current)
-        memcpy(run->result.left, runner->timeline.current->id, sizeof run->result.left);
     if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
     else if (run->beside)
@@ -168,6 +166,8 @@ void travel_line(struct run *run, const json_t *code) {
                         "\"from\" to go back in the session");
     else if (!runner->timeline.current)
         run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
+    else if (run->asked.spec.no_commit && !runner->timeline.held && travel_leave(run, &error) < 0)
+        run_set_outcome(run, OUTCOME_SANDBOX, error.text);
     else
         handlers[line.travel](run, &line);
     if (run->result.outcome == OUTCOME_OK)

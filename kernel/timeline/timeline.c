@@ -73,10 +73,14 @@ static void forget(struct timeline *timeline, size_t i) {
     memmove(&timeline->node[i], &timeline->node[i + 1], (timeline->n - i) * sizeof(struct timeline_node *));
 }
 
+static bool is_needed(const struct timeline *timeline, const struct timeline_node *node) {
+    return node == timeline->current || node == timeline->held;
+}
+
 /* Forgets the oldest nodes without an image until there is room for one more, or none of these is left. */
 static void forget_oldest(struct timeline *timeline) {
     for (size_t i = 0; i < timeline->n && timeline->n >= TIMELINE_NODES_MAX;)
-        if (timeline->node[i]->image || timeline->node[i] == timeline->current)
+        if (timeline->node[i]->image || is_needed(timeline, timeline->node[i]))
             i++;
         else
             forget(timeline, i);
@@ -185,7 +189,17 @@ void timeline_go(struct timeline *timeline, struct timeline_node *node) {
     timeline->current = node;
 }
 
-/* The later it is to go, the greater; the current one never. */
+void timeline_hold(struct timeline *timeline) {
+    timeline->held = timeline->current;
+}
+
+void timeline_let_go(struct timeline *timeline, bool is_back) {
+    if (is_back)
+        timeline->current = timeline->held;
+    timeline->held = NULL;
+}
+
+/* The later it is to go, the greater. */
 static int worth(const struct timeline *timeline, const struct timeline_node *node) {
     return json_array_size(node->names) > 0 ? 2 : node == timeline->current->parent;
 }
@@ -194,7 +208,7 @@ struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {
     struct timeline_node *first = NULL;
     for (size_t i = 0; i < timeline->n; i++) {
         struct timeline_node *node = timeline->node[i];
-        if (node->image && node != timeline->current && (!first || worth(timeline, node) < worth(timeline, first)))
+        if (node->image && !is_needed(timeline, node) && (!first || worth(timeline, node) < worth(timeline, first)))
             first = node;
     }
     if (first)

@@ -83,6 +83,7 @@ struct timeline {
     size_t n;
     size_t n_images;               /* of nodes whose image is there */
     struct timeline_node *current; /* NULL before the first one */
+    struct timeline_node *held;    /* timeline_hold(); or NULL */
     uint64_t next_order;
     timeline_drop *drop;
     void *arg;
@@ -122,6 +123,12 @@ int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_im
 
 /* Moves to a node whose image is there. Where that is an ancestor of the current one, redo leads back. */
 void timeline_go(struct timeline *timeline, struct timeline_node *node);
+
+/* The current node is to be gone back to: it and its image stay, whatever there is no room for. */
+void timeline_hold(struct timeline *timeline);
+
+/* Holds it no longer; with is_back it becomes the current one again, and redo leads where it led before. */
+void timeline_let_go(struct timeline *timeline, bool is_back);
 
 /* The node that is n > 0 steps before the current one, or the last on that way that there is. NULL where the current
  * one has no parent. Its image may be gone; here and below. */

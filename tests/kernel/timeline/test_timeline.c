@@ -325,6 +325,28 @@ static void test_drop_oldest_keeps_what_the_current_one_was_made_of(void **state
     assert_ptr_equal(timeline_drop_oldest(timeline), first);
 }
 
+/* Where a run may come back to: nothing takes it away, and it is as if nobody had been elsewhere. */
+static void test_what_is_held_stays_and_is_gone_back_to_as_if_it_had_not_been_left(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    timeline_go(timeline, one);
+    add(timeline, 3);
+    timeline_go(timeline, one);
+    assert_ptr_equal(timeline_after(timeline, 1)->parent, one);
+    struct timeline_node *redo = timeline_after(timeline, 1);
+    timeline_hold(timeline);
+    timeline_go(timeline, two);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    assert_ptr_equal(timeline_drop_oldest(timeline), redo);
+    assert_null(timeline_drop_oldest(timeline));
+    assert_non_null(one->image);
+    timeline_let_go(timeline, true);
+    assert_ptr_equal(timeline->current, one);
+    assert_ptr_equal(timeline_after(timeline, 1), redo);
+    timeline_go(timeline, two);
+    assert_ptr_equal(timeline_drop_oldest(timeline), one);
+}
+
 static void test_nodes_past_the_most_are_forgotten(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *first = timeline->current, *one = add(timeline, 1);
@@ -470,6 +492,7 @@ int main(void) {
         WITH_TIMELINE(test_unname_takes_it_away),
         WITH_TIMELINE(test_drop_oldest_keeps_names_longest_and_the_current_always),
         WITH_TIMELINE(test_drop_oldest_keeps_what_the_current_one_was_made_of),
+        WITH_TIMELINE(test_what_is_held_stays_and_is_gone_back_to_as_if_it_had_not_been_left),
         WITH_TIMELINE(test_nodes_past_the_most_are_forgotten),
         WITH_TIMELINE(test_nodes_that_are_forgotten_are_no_way_on),
         WITH_TIMELINE(test_nodes_with_images_and_the_current_are_never_forgotten),
