@@ -18,9 +18,10 @@ def timeout_of(cell):
 def test_session_comes_back_from_a_run_that_fails_though_there_is_no_room_for_its_state(start, configure):
     configure(profiles={"notebook": {"history": 3}})
     small = start()
-    run(small, "x = 'here'")
+    here = run(small, "x = 'here'")
+    restore(small, to="first")
     two = run(small, "y = 2")
-    small.good("%undo")
+    restore(small, to=here)
     failing = begin(small, f"print('runs', flush=True); input(); {CRASH}", **{"from": two})
     messages = wait_for_prints(small, failing)
     for n in range(3):
