@@ -4,6 +4,10 @@
  * Known are the zygote, the worker, what is killed and not reaped yet, and the
  * tasks of all cells and images. Every other child in a pid namespace below ours
  * is killed.
+ *
+ * Without its zygote a session is over, and all that the zygote had is left to us:
+ * no strays. The first of a pid namespace can't be waited for as long as we have
+ * not reaped what is in that.
  */
 #define _GNU_SOURCE
 #include "strays.h"
@@ -54,6 +58,8 @@ static bool is_below(pid_t pid) {
 
 void strays_end(struct session *session) {
     pid_t children[MAX_CHILDREN], keepers[MAX_CHILDREN];
+    if (zygote_has_ended(&session->zygote))
+        return;
     int n = descendants_list_children(getpid(), gettid(), children, MAX_CHILDREN);
     const size_t n_keepers = kept_list_keepers(session, keepers, MAX_CHILDREN);
     qsort(keepers, n_keepers, sizeof keepers[0], by_number);

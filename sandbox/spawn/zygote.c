@@ -447,6 +447,11 @@ void zygote_stop(struct zygote *zygote) {
     *zygote = (struct zygote){-1, -1, -1, -1, {0}};
 }
 
+bool zygote_has_ended(const struct zygote *zygote) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)zygote->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == zygote->pid;
+}
+
 int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct error *ret_error) {
     struct request request = {.what = REQUEST_SANDBOX, .layer = layer};
     int r = channel_send(zygote->socket, &request, sizeof request, -1);

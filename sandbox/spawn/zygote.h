@@ -70,6 +70,9 @@ int zygote_hide_added(const struct zygote *zygote);
 int zygote_refresh(const struct zygote *zygote);
 int zygote_renew(const struct zygote *zygote);
 
+/* Whether it has ended by itself; it is left to be reaped. */
+bool zygote_has_ended(const struct zygote *zygote);
+
 /* Waits for the oldest sandbox asked for. 0 or -errno. */
 int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct error *ret_error);
 

@@ -1,6 +1,9 @@
 /* Children that live in a pid namespace below ours and that the session knows nothing of. */
 #include "tests/sandbox/live.h"
 
+#include "sandbox/base/step.h"
+#include "sandbox/session/session.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -64,12 +67,30 @@ static void child_beside_us_is_left_alone(struct live *live) {
     CHECK_EQUAL(waitpid(alive, NULL, 0), alive);
 }
 
+/* Its children, of which one is the cage with the images' keepers in it, are left to us then. */
+static void session_whose_zygote_ended_makes_no_cell_and_waits_for_nobody(struct live *live) {
+    struct cell *cell = NULL;
+    struct error error = {0};
+    siginfo_t info;
+    check_cells_work(live);
+    CHECK_EQUAL(kill(live->session->zygote.pid, SIGKILL), 0);
+    CHECK_EQUAL(waitid(P_PID, (id_t)live->session->zygote.pid, &info, WEXITED | WNOWAIT), 0);
+    for (int i = 0; i < 3; i++) {
+        int r = cell_create(live->session, &(struct cell_options){0}, &cell, &error);
+        if (r == 0) /* in the sandbox that was there already */
+            cell_discard(cell);
+        CHECK(r == 0 ? i == 0 : error.step == STEP_ZYGOTE);
+    }
+}
+
 int main(void) {
     static const struct live_case cases[] = {
         {.name = "cells_leave_no_strays", .run = cells_leave_no_strays},
         {.name = "child_in_a_sandbox_is_ended_and_told", .run = child_in_a_sandbox_is_ended_and_told},
         {.name = "dead_child_in_a_sandbox_is_reaped_and_told", .run = dead_child_in_a_sandbox_is_reaped_and_told},
         {.name = "child_beside_us_is_left_alone", .run = child_beside_us_is_left_alone},
+        {.name = "session_whose_zygote_ended_makes_no_cell_and_waits_for_nobody",
+         .run = session_whose_zygote_ended_makes_no_cell_and_waits_for_nobody},
     };
     return live_main("strays", cases, sizeof cases / sizeof cases[0]);
 }
