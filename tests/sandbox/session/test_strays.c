@@ -75,11 +75,12 @@ static void session_whose_zygote_ended_makes_no_cell_and_waits_for_nobody(struct
     check_cells_work(live);
     CHECK_EQUAL(kill(live->session->zygote.pid, SIGKILL), 0);
     CHECK_EQUAL(waitid(P_PID, (id_t)live->session->zygote.pid, &info, WEXITED | WNOWAIT), 0);
-    for (int i = 0; i < 3; i++) {
-        int r = cell_create(live->session, &(struct cell_options){0}, &cell, &error);
-        if (r == 0) /* in the sandbox that was there already */
-            cell_discard(cell);
-        CHECK(r == 0 ? i == 0 : error.step == STEP_ZYGOTE);
+    /* The first one has a sandbox that was asked for before, and an image that may be gone with the cage. */
+    if (cell_create(live->session, &(struct cell_options){0}, &cell, &error) == 0)
+        cell_discard(cell);
+    for (int i = 0; i < 2; i++) {
+        CHECK(cell_create(live->session, &(struct cell_options){0}, &cell, &error) < 0);
+        CHECK_EQUAL(error.step, STEP_ZYGOTE);
     }
 }
 
