@@ -286,17 +286,19 @@ int travel_leave(struct run *run, struct error *ret_error) {
     return 0;
 }
 
-/* Goes back to where the run has left the session. */
-static void come_back(struct run *run) {
+/* Goes back to where the run has left the session, if it has. Whether that is there again. */
+static bool come_back(struct run *run) {
     struct runner *runner = run->runner;
-    struct timeline *timeline = &runner->timeline;
+    const struct timeline *timeline = &runner->timeline;
     struct error error;
-    const bool is_back = timeline->current == timeline->held || enter(runner, timeline->held, &error) == 0;
-    if (!is_back)
+    if (!timeline->held)
+        return false;
+    if (timeline->current != timeline->held && enter(runner, timeline->held, &error) < 0) {
         log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
-    else
-        runner->execution_count = run->result.left_count;
-    timeline_let_go(timeline, is_back);
+        return false;
+    }
+    runner->execution_count = run->result.left_count;
+    return true;
 }
 
 void travel_end(struct run *run) {
@@ -306,9 +308,7 @@ void travel_end(struct run *run) {
         return;
     if (run->asked.spec.no_commit && run->asked.counts)
         runner->execution_count--; /* the session is as it was */
-    if (!keeps && runner->timeline.held)
-        come_back(run);
-    timeline_let_go(&runner->timeline, false);
+    timeline_let_go(&runner->timeline, !keeps && come_back(run));
     if (keeps && run->result.has_image)
         add_step(run);
     if (run->result.has_image)

@@ -17,6 +17,15 @@ def folder(tmp_path):
     return {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
 
 
+def go_to_a_branch(kernel, tmp_path):
+    """To one that has changed old.txt and made new.txt, before a cell has written them; returns its image."""
+    (tmp_path / "old.txt").write_text("old")
+    made = run(kernel, "x = 1")
+    aside = branch(kernel, "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')", made)
+    restore(kernel, to=aside)
+    return aside
+
+
 @pytest.mark.parametrize("commit", ["branch", False])
 def test_branch_writes_nothing_to_the_folder_and_its_session_sees_nothing_of_it(kernel, tmp_path, commit):
     (tmp_path / "old.txt").write_text("old")
@@ -125,11 +134,7 @@ def test_branch_that_the_session_goes_to_leaves_what_a_cell_leaves(shared_writab
 
 
 def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_change_the_file(kernel, tmp_path):
-    (tmp_path / "old.txt").write_text("old")
-    made = run(kernel, "import os; x = 1")
-    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
-    aside = branch(kernel, code, made)
-    restore(kernel, to=aside)
+    aside = go_to_a_branch(kernel, tmp_path)
     kernel.good("1")
     restore(kernel, to=aside)
     assert notes(kernel.good("open('new.txt', 'a').write('+cell')")) == ["Saved: new.txt"]
@@ -248,11 +253,7 @@ def test_change_that_was_redone_before_it_was_written_is_written(kernel, tmp_pat
 
 
 def test_file_of_a_branch_is_written_whole_once_a_cell_changes_it_where_the_session_went(kernel, tmp_path):
-    (tmp_path / "old.txt").write_text("old")
-    image = run(kernel, "x = 1")
-    code = "open('old.txt', 'a').write('+branch'); open('new.txt', 'w').write('new')"
-    aside = branch(kernel, code, image)
-    restore(kernel, to=aside)
+    go_to_a_branch(kernel, tmp_path)
     assert kernel.value("open('old.txt').read(), open('new.txt').read()") == "('old+branch', 'new')"
     kernel.good("for name in ('old.txt', 'new.txt'): open(name, 'a').write('+cell')")
     assert folder(tmp_path) == {"old.txt": "old+branch+cell", "new.txt": "new+cell"}

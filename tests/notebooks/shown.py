@@ -21,6 +21,7 @@ LONG = 20_000
 
 OUTPUTS = ("execute_result", "display_data", "update_display_data")
 
+# Written behind what a cell's children have printed, and taken out of what is shown.
 MARK = "(all that the cell's children have printed)"
 
 SKIPPED = "skip-execution"  # the tag by which nbclient leaves a cell out

@@ -17,22 +17,10 @@
 
 enum { BOMB_LIMIT = 150 };
 
-/* The processes that this process can see: all of the session's, and no other. */
-static int count_processes(void) {
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-    int n = 0;
-    CHECK(dir != NULL);
-    while ((entry = readdir(dir)))
-        n += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-    closedir(dir);
-    return n;
-}
-
 /* Waits until those that are ending have ended, by doing what takes a while. */
 static void await_processes(struct live *live, int at_most) {
     int now;
-    for (int i = 0; (now = count_processes()) > at_most && i < 20000; i++)
+    for (int i = 0; (now = live_count_processes()) > at_most && i < 20000; i++)
         live_check_counter(live, 0);
     CHECK(now <= at_most);
 }
@@ -42,7 +30,7 @@ static int count_at_rest(struct live *live) {
     int most = 0;
     for (int i = 0; i < 20; i++) {
         live_check_counter(live, 0);
-        int now = count_processes();
+        int now = live_count_processes();
         most = now > most ? now : most;
     }
     return most;
