@@ -1,6 +1,7 @@
 /*
- * history.c - stores cells by session and number, and keeps the totals of cells and bytes.
+ * history.c - stores cells by session, in the order in which they ran, and keeps the totals of cells and bytes.
  *
+ * A number is not unique in a session, because one can go back, and branches run beside it: what has run stays.
  * A cell is stored in one transaction, with the totals and the removal of old
  * cells. The totals make it cheap to check the bounds; over the bounds more cells
  * than necessary are dropped, so that it is done seldom. A session gets its
@@ -35,18 +36,33 @@ static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA synchronous = NORMAL;"
                               "PRAGMA journal_size_limit = 1048576;";
 
-static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
-                             "    session INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL);"
-                             "CREATE TABLE IF NOT EXISTS cells("
-                             "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
-                             "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
-                             /* The number of cells and bytes. */
-                             "CREATE TABLE IF NOT EXISTS totals("
-                             "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"
-                             "    bytes INTEGER NOT NULL);"
-                             "INSERT OR IGNORE INTO totals(only, cells, bytes)"
-                             "    SELECT 1, count(*), coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells"
-                             "    WHERE NOT EXISTS (SELECT 1 FROM totals);";
+/* The line is the cell's number, the step counts all that the session has stored. */
+#define MAKE_CELLS                                                                                                     \
+    "CREATE TABLE IF NOT EXISTS cells("                                                                                \
+    "    session INTEGER NOT NULL, step INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"                \
+    "    PRIMARY KEY(session, step)) WITHOUT ROWID;"
+/* As it was while the last cell of a number was all that stayed. */
+#define MAKE_CELLS_BY_LINE                                                                                             \
+    "CREATE TABLE IF NOT EXISTS cells("                                                                                \
+    "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"                                       \
+    "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
+/* The totals are the number of cells and bytes. */
+#define MAKE_OTHERS                                                                                                    \
+    "CREATE TABLE IF NOT EXISTS sessions("                                                                             \
+    "    session INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL);"                                           \
+    "CREATE TABLE IF NOT EXISTS totals("                                                                               \
+    "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"                                            \
+    "    bytes INTEGER NOT NULL);"                                                                                     \
+    "INSERT OR IGNORE INTO totals(only, cells, bytes)"                                                                 \
+    "    SELECT 1, count(*), coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells"                                \
+    "    WHERE NOT EXISTS (SELECT 1 FROM totals);"
+
+static const char schema[] = MAKE_CELLS MAKE_OTHERS;
+static const char schema_by_line[] = MAKE_CELLS_BY_LINE MAKE_OTHERS;
+static const char from_by_line[] =
+    "ALTER TABLE cells RENAME TO cells_by_line;" MAKE_CELLS "INSERT INTO cells(session, step, line, source)"
+    "    SELECT session, line, line, source FROM cells_by_line;"
+    "DROP TABLE cells_by_line;";
 
 int history_default_path(char *buf, size_t size) {
     return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/history.sqlite", buf, size);
@@ -68,6 +84,19 @@ static void complain(const struct history *history, const char *what) {
               sqlite3_errmsg(history->db));
 }
 
+/* Has a database of before keep what it has; another kernel may be doing the same. 0, or -errno. */
+static int take_by_line(sqlite3 *db) {
+    struct error error;
+    if (statement_set_up(db, "BEGIN IMMEDIATE", BUSY_MS) != SQLITE_OK)
+        return -EIO;
+    const bool is_taken = database_check_schema(db, schema_by_line, &error) < 0 ||
+                          sqlite3_exec(db, from_by_line, NULL, NULL, NULL) == SQLITE_OK;
+    if (is_taken && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return -EIO;
+}
+
 static int open_database(struct history *history, struct error *ret_error) {
     int r = database_open(history->path, true, history->log, &history->db, ret_error);
     if (r < 0)
@@ -75,6 +104,8 @@ static int open_database(struct history *history, struct error *ret_error) {
     sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
     if (statement_set_up(history->db, pragmas, BUSY_MS) != SQLITE_OK ||
         statement_set_up(history->db, schema, BUSY_MS) != SQLITE_OK)
+        return -EIO;
+    if (database_check_schema(history->db, schema_by_line, ret_error) == 0 && take_by_line(history->db) < 0)
         return -EIO;
     return database_check_schema(history->db, schema, ret_error);
 }
@@ -114,20 +145,18 @@ static bool begin_session(struct history *history) {
     return true;
 }
 
-/* Stores a cell under its number in this session, in the place of an earlier one. */
+/* Stores a cell as the session's last one. */
 static bool insert(const struct history *history, int number, const struct bytes *code) {
-    auto_statement replace =
-        prepare_sql(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
-    return statement_run(
-               history->db,
-               "UPDATE totals SET (cells, bytes) = (SELECT totals.cells + 1 - count(*), totals.bytes + ?3"
-               " - coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells WHERE session = ?1 AND line = ?2)",
-               "iii", history->session, (int64_t)number, (int64_t)code->n) &&
-           replace && sqlite3_bind_int64(replace, 1, history->session) == SQLITE_OK &&
-           sqlite3_bind_int(replace, 2, number) == SQLITE_OK &&
-           sqlite3_bind_text64(replace, 3, code->n ? code->data : "", code->n, SQLITE_STATIC, SQLITE_UTF8) ==
+    auto_statement insert =
+        prepare_sql(history, "INSERT INTO cells(session, step, line, source)"
+                             " SELECT ?1, coalesce(max(step), 0) + 1, ?2, ?3 FROM cells WHERE session = ?1");
+    return statement_run(history->db, "UPDATE totals SET cells = cells + 1, bytes = bytes + ?1", "i",
+                         (int64_t)code->n) &&
+           insert && sqlite3_bind_int64(insert, 1, history->session) == SQLITE_OK &&
+           sqlite3_bind_int(insert, 2, number) == SQLITE_OK &&
+           sqlite3_bind_text64(insert, 3, code->n ? code->data : "", code->n, SQLITE_STATIC, SQLITE_UTF8) ==
                SQLITE_OK &&
-           sqlite3_step(replace) == SQLITE_DONE;
+           sqlite3_step(insert) == SQLITE_DONE;
 }
 
 /* One of the totals. */
@@ -144,18 +173,18 @@ static bool drop_oldest_cells(const struct history *history) {
         return true;
     int64_t most_cells = history->cells_max - history->cells_max / ROOM_PART;
     int64_t most_bytes = history->bytes_max - history->bytes_max / ROOM_PART;
-    int64_t session = 0, line = 0, gone_cells = 0, gone_bytes = 0;
+    int64_t session = 0, step = 0, gone_cells = 0, gone_bytes = 0;
     auto_statement oldest =
-        prepare_sql(history, "SELECT session, line, length(CAST(source AS BLOB)) FROM cells ORDER BY session, line");
+        prepare_sql(history, "SELECT session, step, length(CAST(source AS BLOB)) FROM cells ORDER BY session, step");
     while ((cells - gone_cells > most_cells || bytes - gone_bytes > most_bytes) && oldest &&
            sqlite3_step(oldest) == SQLITE_ROW) {
         session = sqlite3_column_int64(oldest, 0);
-        line = sqlite3_column_int64(oldest, 1);
+        step = sqlite3_column_int64(oldest, 1);
         gone_cells++;
         gone_bytes += sqlite3_column_int64(oldest, 2);
     }
     sqlite3_reset(oldest);
-    return statement_run(history->db, "DELETE FROM cells WHERE (session, line) <= (?1, ?2)", "ii", session, line) &&
+    return statement_run(history->db, "DELETE FROM cells WHERE (session, step) <= (?1, ?2)", "ii", session, step) &&
            statement_run(history->db, "UPDATE totals SET cells = cells - ?1, bytes = bytes - ?2", "ii", gone_cells,
                          gone_bytes) &&
            statement_run(history->db, "DELETE FROM sessions WHERE session < (SELECT min(session) FROM cells)", "");
@@ -196,17 +225,17 @@ static const struct access {
 } accesses[] = {
     {"range", false, true,
      "SELECT session, line, source FROM cells WHERE session = ?1 AND line >= ?2 AND line < ?3"
-     " ORDER BY line DESC LIMIT ?4"},
-    {"tail", false, false, "SELECT session, line, source FROM cells ORDER BY session DESC, line DESC LIMIT ?4"},
+     " ORDER BY line DESC, step DESC LIMIT ?4"},
+    {"tail", false, false, "SELECT session, line, source FROM cells ORDER BY session DESC, step DESC LIMIT ?4"},
     {"search", false, false,
      "SELECT session, line, source FROM cells WHERE source GLOB ?5"
-     " ORDER BY session DESC, line DESC LIMIT ?4"},
+     " ORDER BY session DESC, step DESC LIMIT ?4"},
     /* SQLite takes the other columns from the row that has the max(). */
     {"search", true, false,
      "SELECT session, line, source FROM"
-     " (SELECT session, line, source, max(session * 2147483648 + line) FROM cells"
+     " (SELECT session, step, line, source, max(session * 2147483648 + step) FROM cells"
      " WHERE source GLOB ?5 GROUP BY source)"
-     " ORDER BY session DESC, line DESC LIMIT ?4"},
+     " ORDER BY session DESC, step DESC LIMIT ?4"},
 };
 
 struct asked {

@@ -48,7 +48,8 @@ int history_default_path(char *buf, size_t size) MUST_CHECK;
 void history_init(struct history *history, const char *path, const struct redaction *redaction, const struct log *log);
 void history_fini(struct history *history);
 
-/* Stores a cell's code under its number in this kernel's session, redacted as in its record. A failure is logged. */
+/* Stores a cell's code with its number as the last one of this kernel's session, redacted as in its record. Others of
+ * the same number stay. A failure is logged. */
 void history_store(struct history *history, int number, const json_t *code);
 
 /*

@@ -104,6 +104,44 @@ static void test_history_range_has_cells_of_one_session(void **state) {
     expect_found(json_pack("{s:s, s:i}", "hist_access_type", "range", "session", 7), "[]");
 }
 
+/* As after %restore 1, and with a branch beside. */
+static void test_history_of_one_number_keeps_each_cell(void **state) {
+    (void)state;
+    store(1, "one");
+    store(2, "two");
+    store(3, "three");
+    store(2, "another two");
+    store(2, "two");
+    store(3, "another three");
+    expect_found(json_pack("{s:s, s:i}", "hist_access_type", "tail", "n", 4),
+                 "[[1,3,\"three\"],[1,2,\"another two\"],[1,2,\"two\"],[1,3,\"another three\"]]");
+    expect_found(json_pack("{s:s, s:i}", "hist_access_type", "range", "start", 2),
+                 "[[0,2,\"two\"],[0,2,\"another two\"],[0,2,\"two\"],[0,3,\"three\"],[0,3,\"another three\"]]");
+    expect_found(json_pack("{s:s, s:s, s:b}", "hist_access_type", "search", "pattern", "*t*", "unique", 1),
+                 "[[1,3,\"three\"],[1,2,\"another two\"],[1,2,\"two\"],[1,3,\"another three\"]]");
+}
+
+/* Its cells had the session and the number as their key. */
+static void test_history_of_an_earlier_petri_is_kept(void **state) {
+    (void)state;
+    fill();
+    assert_int_equal(sqlite3_exec(history.db,
+                                  "DROP TABLE cells;"
+                                  "CREATE TABLE cells("
+                                  "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
+                                  "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
+                                  "INSERT INTO cells VALUES(1, 1, 'x=1'), (1, 3, 'y'), (2, 1, 'z');"
+                                  "UPDATE totals SET cells = 3, bytes = 5",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    next_session();
+    history.cells_max = 4;
+    store(1, "new");
+    store(1, "newer");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
+                 "[[1,3,\"y\"],[2,1,\"z\"],[3,1,\"new\"],[3,1,\"newer\"]]");
+}
+
 static void test_history_search_takes_patterns_and_finds_each_once(void **state) {
     (void)state;
     fill();
@@ -176,8 +214,7 @@ static void test_history_over_its_bytes_drops_the_oldest(void **state) {
     (void)state;
     history.bytes_max = 10;
     store(1, "12345");
-    store(2, "1234");
-    store(2, "abcde"); /* in its place */
+    store(2, "abcde");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,1,\"12345\"],[1,2,\"abcde\"]]");
     store(3, "x");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,2,\"abcde\"],[1,3,\"x\"]]");
@@ -278,6 +315,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_history_tail_has_the_last_cells_in_order),
         TEST(test_history_range_has_cells_of_one_session),
+        TEST(test_history_of_one_number_keeps_each_cell),
+        TEST(test_history_of_an_earlier_petri_is_kept),
         TEST(test_history_search_takes_patterns_and_finds_each_once),
         TEST(test_history_before_the_first_cell_has_an_empty_session_0),
         TEST(test_history_keeps_any_text),
