@@ -250,6 +250,9 @@ int session_keep(struct session *session, struct kept_image **ret_kept) MUST_CHE
 /* NULL is allowed. */
 void session_forget(struct session *session, struct kept_image *kept);
 
+/* Whether cells can be made of the session's present state: 0, or -errno with the reason, where its memory is lost. */
+int session_check(const struct session *session, struct error *ret_error) MUST_CHECK;
+
 /*
  * Makes a kept image the session's state, and its files the session's: as if it had been committed last. There must be
  * no cell of the session's own, started or not. What was the state is lost unless it is kept, too. Takes as long as the

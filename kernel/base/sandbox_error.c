@@ -3,7 +3,7 @@
 #include "sandbox_error.h"
 
 int error_set_sandbox(struct error *ret_error, int r, const struct error *cause) {
-    if (ret_error) {
+    if (r && ret_error) {
         sandbox_error_text(cause, ret_error->text, sizeof ret_error->text);
         ret_error->err = cause->err;
         ret_error->step = cause->step;

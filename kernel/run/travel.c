@@ -269,8 +269,9 @@ static int enter(struct runner *runner, const struct timeline_node *node, struct
 }
 
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) {
+    struct error cause = {0};
     if (node == runner->timeline.current)
-        return 0;
+        return error_set_sandbox(ret_error, session_check(runner->session, &cause), &cause);
     int r = travel_check(runner, node, ret_error) ? enter(runner, node, ret_error) : -ESTALE;
     if (r == 0)
         timeline_go(&runner->timeline, node);

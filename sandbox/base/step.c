@@ -70,6 +70,9 @@ static const struct {
     [STEP_INJECT] = {"running a system call in the worker",
                      "The cell changed memory or descriptors that petri needs, or its threads did not stop in time."},
     [STEP_IMAGE] = {"copying the image", "The machine or the limit on processes is out of room."},
+    [STEP_KEEPER] = {"reading the memory of the state",
+                     "The process that held it was ended, by Linux for want of memory or from outside: that state is "
+                     "lost, and %timeline lists the others, to which %restore goes."},
     [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
     [STEP_CLONE] = {"starting a task in the sandbox", "Linux 5.9 or newer with CONFIG_CHECKPOINT_RESTORE is needed."},
     [STEP_FILTER] = {"installing the seccomp filter",

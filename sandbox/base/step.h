@@ -35,6 +35,7 @@ enum sandbox_step {
     STEP_THREADS,
     STEP_INJECT,
     STEP_IMAGE,
+    STEP_KEEPER,
     STEP_SETNS,
     STEP_CLONE,
     STEP_FILTER,

@@ -142,6 +142,14 @@ int image_save_shared(struct image *image) {
     return shared_save(&image->shared, &image->descriptors, image->keeper);
 }
 
+int image_check(const struct image *image, struct error *ret_error) {
+    if (image->broken)
+        return step_failed(ret_error, STEP_DESCRIPTORS, -image->broken,
+                           "a cell that was rolled back had changed them, and this could not be undone");
+    const int r = tracee_check_stopped(image->keeper);
+    return r ? step_failed(ret_error, STEP_KEEPER, -r, "%s", "") : 0;
+}
+
 void image_put_back_shared(struct image *image) {
     int contents = shared_put_back(&image->shared, &image->descriptors, image->keeper);
     int flags = descriptors_put_back(&image->descriptors, image->keeper);

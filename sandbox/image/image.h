@@ -88,6 +88,10 @@ int image_find_shared(struct image *image, pid_t viewer, const struct image *bef
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
 int image_save_shared(struct image *image) MUST_CHECK;
 
+/* Whether cells can be made of it. 0, or -errno with the step in ret_error, where it is broken or its keeper has ended.
+ */
+int image_check(const struct image *image, struct error *ret_error) MUST_CHECK;
+
 /* Puts it back after the cell was rolled back; where that fails, the image is broken. */
 void image_put_back_shared(struct image *image);
 

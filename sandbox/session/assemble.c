@@ -314,13 +314,13 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct erro
 
 int cell_assemble(struct cell *cell, struct error *ret_error) {
     int pair[2] = {-1, -1}, init_fd = -1;
-    if (cell->image->broken)
-        return step_failed(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
-                           "a cell that was rolled back had changed them, and this could not be undone");
+    int r = image_check(cell->image, ret_error);
+    if (r)
+        return r;
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = clone_worker(cell, pair, &init_fd, ret_error);
+    r = clone_worker(cell, pair, &init_fd, ret_error);
     if (r == 0)
         r = settle(cell, pair, init_fd, ret_error);
     if (r)

@@ -168,6 +168,12 @@ int cell_keep(struct cell *cell, struct kept_image **ret_kept) {
     return 0;
 }
 
+int session_check(const struct session *session, struct error *ret_error) {
+    if (session->files.failed)
+        return step_failed(ret_error, STEP_LAYER, -session->files.failed, "its files");
+    return image_check(session->current, ret_error);
+}
+
 /* There is nothing to go on with. */
 static void break_session(struct session *session, int r) {
     session->files.failed = r;
@@ -175,26 +181,46 @@ static void break_session(struct session *session, int r) {
         session->current->broken = r;
 }
 
-int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
-    struct image *left = session->current;
-    if (kept->image->broken)
-        return step_failed(ret_error, STEP_IMAGE, -kept->image->broken, "it could not be kept whole");
-    if (kept->image == left)
-        return 0;
-    int r = image_save_shared(left);
-    if (r)
-        return step_failed(ret_error, STEP_IMAGE, -r, "saving the files without a name of the present one");
-    r = session_files_go(session, kept->files);
-    if (r == -ESTALE)
-        shared_forget(&left->shared);
-    else if (r)
+/* Has the session's files, and what images share, be those of a kept image. 0; -ESTALE with nothing changed; or -errno:
+ * then the session is broken, or the kept image is. */
+static int go(struct session *session, struct image *left, struct kept_image *kept, struct error *error) {
+    int r = session_files_go(session, kept->files);
+    if (r && r != -ESTALE)
         break_session(session, r);
     if (r)
-        return step_failed(ret_error, STEP_LAYER, -r, "its files");
+        return step_failed(error, STEP_LAYER, -r, "its files");
     kept_leave(session, left, kept->image);
     image_put_back_shared(kept->image);
-    kept->image->times_restored++;
-    session_set_current(session, image_ref(kept->image));
     r = kept->image->broken;
-    return r ? step_failed(ret_error, STEP_IMAGE, -r, "its files without a name") : 0;
+    return r ? step_failed(error, STEP_IMAGE, -r, "its files without a name") : 0;
+}
+
+/* One could not go to an image whose files are there already: what was the state is the state again. */
+static void come_back(struct session *session, struct image *there) {
+    struct kept_image *kept = session->kept;
+    while (kept && kept->image != session->current)
+        kept = kept->next;
+    int r = kept ? go(session, there, kept, NULL) : -ESTALE;
+    if (r == -ESTALE)
+        break_session(session, r);
+}
+
+int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
+    struct image *left = session->current;
+    int r = image_check(kept->image, ret_error);
+    if (r || kept->image == left)
+        return r;
+    r = image_save_shared(left);
+    if (r && image_check(left, NULL) == 0) /* one whose keeper has ended is lost, whatever is saved */
+        return step_failed(ret_error, STEP_IMAGE, -r, "saving the files without a name of the present one");
+    r = go(session, left, kept, ret_error);
+    if (r == 0) {
+        kept->image->times_restored++;
+        session_set_current(session, image_ref(kept->image));
+    } else if (kept->image->broken) {
+        come_back(session, kept->image);
+    } else if (r == -ESTALE) {
+        shared_forget(&left->shared);
+    }
+    return r;
 }

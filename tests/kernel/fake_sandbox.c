@@ -365,6 +365,11 @@ int session_compare_files(struct session *session, struct kept_image *before, st
     return handler(arg, &(struct cell_file){.path = "a.txt", .change = CELL_CREATED, .bytes = 3});
 }
 
+int session_check(const struct session *session, struct error *ret_error) {
+    const struct fake_plan plan = plan_of((struct session *)session);
+    return planned(plan.lost, plan.detail, ret_error);
+}
+
 int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) {
     assert_non_null(kept);
     assert_int_equal(session->n[CELL_OF_SESSION], 0);

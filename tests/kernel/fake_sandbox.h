@@ -24,6 +24,7 @@ struct fake_plan {
     double processors;       /* that cells use all the time from now on: their CPU time grows with the kernel's clock */
     uint64_t grown_bytes;    /* of session_grown_bytes() */
     int compact;             /* of session_compact() */
+    int lost;                /* of session_check() */
     const char *detail;      /* of the error */
     const char *opened;      /* the one file that cells have opened; NULL: they are not watched */
     int opened_fd;           /* what that is opened as afterwards; the caller of cell_open_before() closes it */

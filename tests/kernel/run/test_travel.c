@@ -2,6 +2,7 @@
 #include "tests/kernel/cells.h"
 #include "tests/kernel/frames.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -102,6 +103,18 @@ static void test_checkpoint_is_found_and_forgotten(void **state) {
     expect_travel("%forget base", two, "base is no name any more; what it named goes when there is no room for it");
     expect_refusal("%restore base", "UnknownImage", "\"base\"");
     expect_refusal("%forget base", "UnknownImage", "\"base\"");
+}
+
+/* Its memory is no more: "nothing changes" would be said of what no cell can be made of. */
+static void test_present_state_that_is_lost_is_no_place_to_go(void **state) {
+    char one[37], two[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    expect_travel("%restore 2", two, "Nothing changes: this is the state after [2]");
+    fake_plan(h.session, &(struct fake_plan){.lost = -ESRCH, .detail = "killed"});
+    expect_refusal("%restore 2", "SandboxError", "killed");
+    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
 }
 
 static void expect_report(const char *outcome, const char *parent, bool committed) {
@@ -450,6 +463,7 @@ int main(void) {
         WARM(test_undo_goes_back_and_redo_on),
         WARM(test_undo_at_the_beginning_is_refused),
         WARM(test_checkpoint_is_found_and_forgotten),
+        WARM(test_present_state_that_is_lost_is_no_place_to_go),
         WARM(test_diff_asks_each_state_for_its_names),
         WARM(test_diff_of_a_state_that_does_not_answer_has_files),
         WARM(test_line_beside_code_is_code),
