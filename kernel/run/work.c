@@ -8,6 +8,7 @@
 #include "work.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/files/inputs.h"
 #include "kernel/files/writeback.h"
 #include "kernel/jupyter/backpressure.h"
@@ -70,7 +71,11 @@ static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
     run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];
     json_object_set_new(frame, "caps", caps(run));
+    struct error cause = {0};
     int r = exchange_start(&run->now.exchange, run->now.cell, frame, &options);
+    const int lost = r < 0 && !run->beside ? session_check(run->runner->session, &cause) : 0;
+    if (lost < 0)
+        return error_set_sandbox(ret_error, lost, &cause);
     return r < 0 ? error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r)) : 0;
 }
 

@@ -143,11 +143,13 @@ int image_save_shared(struct image *image) {
 }
 
 int image_check(const struct image *image, struct error *ret_error) {
+    const int r = tracee_check_stopped(image->keeper);
+    if (r)
+        return step_failed(ret_error, STEP_KEEPER, -r, "%s", "");
     if (image->broken)
         return step_failed(ret_error, STEP_DESCRIPTORS, -image->broken,
                            "a cell that was rolled back had changed them, and this could not be undone");
-    const int r = tracee_check_stopped(image->keeper);
-    return r ? step_failed(ret_error, STEP_KEEPER, -r, "%s", "") : 0;
+    return 0;
 }
 
 void image_put_back_shared(struct image *image) {
