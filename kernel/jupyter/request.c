@@ -57,6 +57,15 @@ struct request *request_queue_pop(struct request_queue *queue) {
     return request;
 }
 
+void request_queue_take(struct request_queue *queue, struct request *request) {
+    struct request_queue all = *queue;
+    struct request *other;
+    *queue = (struct request_queue){0};
+    while ((other = request_queue_pop(&all)))
+        if (other != request)
+            request_queue_push(queue, other);
+}
+
 void request_queue_move(struct request_queue *from, const struct route *route, struct request_queue *to) {
     struct request_queue all = *from;
     struct request *request;

@@ -17,6 +17,7 @@ struct request {
     enum channel channel;      /* where it came from and its reply goes to */
     const struct route *route; /* how it is handled; static */
     int64_t arrived_us;
+    uint64_t order;         /* of those that have waited for a run: waiting_push() */
     struct message message; /* owned */
 };
 
@@ -38,6 +39,9 @@ void request_queue_push(struct request_queue *queue, struct request *request);
 
 /* The oldest, which is the caller's from now on; NULL where there is none. */
 struct request *request_queue_pop(struct request_queue *queue);
+
+/* Takes one out of the queue that it is in; it is the caller's from now on. */
+void request_queue_take(struct request_queue *queue, struct request *request);
 
 /* Moves all requests of one route, in their order, to the end of another queue. */
 void request_queue_move(struct request_queue *from, const struct route *route, struct request_queue *to);

@@ -171,6 +171,14 @@ const char *spec_from(const json_t *json) {
                : NULL;
 }
 
+const char *spec_checkpoint_of(const json_t *json) {
+    return json_string_value(json_object_get(json, "checkpoint"));
+}
+
+bool spec_may_leave(const json_t *json) {
+    return !json_is_true(json_object_get(json, "fresh")) && !json_is_false(json_object_get(json, "commit"));
+}
+
 bool spec_goes_beside(const json_t *json) {
     const json_t *commit = json_object_get(json, "commit");
     return json_is_true(json_object_get(json, "fresh")) ||

@@ -87,6 +87,12 @@ void spec_fini(struct spec *spec);
  * may be NULL. */
 const char *spec_from(const json_t *json);
 
+/* The name that a request gives what it leaves, in the same way. */
+const char *spec_checkpoint_of(const json_t *json);
+
+/* Whether a request that asks for this may leave a state: it is committed, or a branch that is kept. The same. */
+bool spec_may_leave(const json_t *json);
+
 /* Whether metadata.petri, as a request has it, asks for a run beside the session's own: a fresh one, or one from
  * another image that is not committed. Known before all of it is read. json may be NULL. */
 bool spec_goes_beside(const json_t *json);

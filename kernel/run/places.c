@@ -1,18 +1,22 @@
 /*
- * places.c - two queues, of which the first requests are compared.
+ * places.c - two queues, of which the first requests that can begin are compared.
  *
- * Only the first of each can be the next, so a turn of the loop looks at two
- * requests, however many wait.
+ * The session's own keep their order, so only the first of them can be the next. One
+ * beside may wait for the image that it begins in, and those behind it need not: of them a
+ * turn of the loop looks at some, however many wait.
  */
 
 #include "places.h"
 
+#include "kernel/run/origin.h"
 #include "kernel/run/runner.h"
-#include "kernel/run/travel.h"
 
 #include <string.h>
 
+enum { LOOK_MAX = 256 };
+
 void waiting_push(struct waiting *waiting, struct request *request) {
+    request->order = ++waiting->n_pushed;
     request_queue_push(run_goes_beside(request) ? &waiting->beside : &waiting->own, request);
 }
 
@@ -48,42 +52,52 @@ static size_t most_runs(const struct runner *runner) {
 static size_t runs_before(const struct runner *runner, const struct request *request) {
     size_t n = 0;
     for (size_t i = 0; i < runner->n_runs; i++)
-        n += runner->runs[i]->request->arrived_us <= request->arrived_us;
+        n += runner->runs[i]->request->order < request->order;
     return n;
 }
 
-static bool own_can_begin(const struct runner *runner) {
-    const struct request *first = runner->waiting.own.first;
-    return first && !runner->own && runs_before(runner, first) < most_runs(runner);
+/* The next of those for the session's own run, or NULL. */
+static struct request *next_own(const struct runner *runner) {
+    struct request *first = runner->waiting.own.first;
+    return first && !runner->own && runs_before(runner, first) < most_runs(runner) && origin_is_settled(runner, first)
+               ? first
+               : NULL;
 }
 
-/* Without an image each request is refused at once. */
-static bool beside_can_begin(const struct runner *runner) {
+/* The next of those beside it, or NULL. Without an image each request is refused at once. */
+static struct request *next_beside(const struct runner *runner) {
     const size_t n_beside = runner->n_runs - (runner->own != NULL);
     const bool has_image = runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
-    const bool has_place = !has_image || session_has_place(runner->session);
-    const struct request *first = runner->waiting.beside.first;
-    return first && runner->n_runs < most_runs(runner) && n_beside < PLACES_BESIDE && has_place &&
-           travel_can_begin(runner, first);
+    struct request *request = runner->waiting.beside.first;
+    if (!request || runner->n_runs >= most_runs(runner) || n_beside >= PLACES_BESIDE ||
+        (has_image && !session_has_place(runner->session)))
+        return NULL;
+    for (int i = 0; request && i < LOOK_MAX; i++, request = request->next)
+        if (origin_is_settled(runner, request))
+            return request;
+    return NULL;
 }
 
-/* Which queue's first request is the next; NULL for none. */
-static const struct request_queue *next_queue(const struct runner *runner) {
-    const struct waiting *waiting = &runner->waiting;
-    const bool own = own_can_begin(runner), beside = beside_can_begin(runner);
-    if (runner->state == RUNNER_WARMING || (!own && !beside))
-        return NULL;
-    if (own && beside)
-        return waiting->own.first->arrived_us <= waiting->beside.first->arrived_us ? &waiting->own : &waiting->beside;
-    return own ? &waiting->own : &waiting->beside;
+/* Which request is the next, and whether it is for the session's own run; NULL for none. */
+static struct request *next_request(const struct runner *runner, bool *ret_own) {
+    struct request *own = NULL, *beside = NULL;
+    if (runner->state != RUNNER_WARMING) {
+        own = next_own(runner);
+        beside = next_beside(runner);
+    }
+    *ret_own = own && (!beside || own->order < beside->order);
+    return *ret_own ? own : beside;
 }
 
 bool places_have_next(const struct runner *runner) {
-    return next_queue(runner) != NULL;
+    bool own;
+    return next_request(runner, &own) != NULL;
 }
 
 struct request *places_take_next(struct runner *runner) {
-    const struct request_queue *queue = next_queue(runner);
-    struct waiting *waiting = &runner->waiting;
-    return queue ? request_queue_pop(queue == &waiting->own ? &waiting->own : &waiting->beside) : NULL;
+    bool own;
+    struct request *request = next_request(runner, &own);
+    if (request)
+        request_queue_take(own ? &runner->waiting.own : &runner->waiting.beside, request);
+    return request;
 }

@@ -21,6 +21,7 @@ enum { PLACES_BESIDE = 16, PLACES = PLACES_BESIDE + 1 };
 struct waiting {
     struct request_queue own;    /* for the session's own run */
     struct request_queue beside; /* for one beside it */
+    uint64_t n_pushed;           /* of both, ever */
 };
 
 /* Takes the request over. */

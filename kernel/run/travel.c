@@ -448,14 +448,3 @@ struct kept_image *travel_origin(const struct run *run) {
     const struct timeline_node *node = timeline_find(&run->runner->timeline, run->result.parent);
     return node ? node->image : NULL;
 }
-
-static bool came_before(const struct request *request, const struct request *other) {
-    return request && request->arrived_us <= other->arrived_us;
-}
-
-bool travel_can_begin(const struct runner *runner, const struct request *request) {
-    const char *from = spec_from(json_object_get(request->message.metadata, "petri"));
-    const bool others =
-        (runner->own && came_before(runner->own->request, request)) || came_before(runner->waiting.own.first, request);
-    return !from || !others || timeline_find(&runner->timeline, from);
-}

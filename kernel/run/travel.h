@@ -36,9 +36,6 @@ int travel_start(struct run *run);
 /* The image that a branch begins in, which has been started in this turn. */
 struct kept_image *travel_origin(const struct run *run);
 
-/* Whether the image that a request names is there, or can't be there by the end of requests that came before it. */
-bool travel_can_begin(const struct runner *runner, const struct request *request);
-
 /* Whether a run that ends well leaves its image to the session. */
 bool travel_keeps(const struct run *run);
 

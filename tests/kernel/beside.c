@@ -2,8 +2,11 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+enum { STUCK_ROUNDS = 1000 };
 
 struct harness_worker fresh_a, fresh_b;
 
@@ -84,6 +87,22 @@ void expect_outcome(const char *id, const char *outcome) {
 static void send_interrupt(json_t *petri, char id[37]) {
     harness_send_with(&h, CHANNEL_CONTROL, "interrupt_request", json_object(),
                       petri ? json_pack("{s:o}", "petri", petri) : json_object(), id);
+}
+
+int count_told(const char *word) {
+    const char *story = fake_story(h.session);
+    int n = 0;
+    for (const char *at = story; (at = strstr(at, word)); at += strlen(word))
+        n += (at == story || at[-1] == ' ') && (at[strlen(word)] == ' ' || at[strlen(word)] == '\0');
+    return n;
+}
+
+/* So often and not more, in as many turns of the loop as it may need. */
+void expect_told(const char *word, int n) {
+    for (int i = 0; i < STUCK_ROUNDS && count_told(word) < n; i++)
+        take_a_turn();
+    take_a_turn();
+    assert_int_equal(count_told(word), n);
 }
 
 void interrupt(json_t *petri, const char *status) {

@@ -34,6 +34,11 @@ void ask(struct harness_worker *worker, const char *prompt);
 /* The next reply on shell answers this request, and says this. */
 void expect_outcome(const char *id, const char *outcome);
 
+/* How often a word is in what was done with cells so far; and that it is so often and not more, in as many turns of the
+ * loop as that may need. */
+int count_told(const char *word);
+void expect_told(const char *word, int n);
+
 /* An interrupt_request with this metadata.petri, which is stolen (NULL for none), and the status of its reply. */
 void interrupt(json_t *petri, const char *status);
 

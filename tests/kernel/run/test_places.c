@@ -11,24 +11,6 @@
 
 #include <cmocka.h>
 
-enum { STUCK_ROUNDS = 1000 };
-
-static int count(const char *word) {
-    const char *story = fake_story(h.session);
-    int n = 0;
-    for (const char *at = story; (at = strstr(at, word)); at += strlen(word))
-        n += (at == story || at[-1] == ' ') && (at[strlen(word)] == ' ' || at[strlen(word)] == '\0');
-    return n;
-}
-
-/* So often and not more, in as many turns of the loop as it may need. */
-static void expect_count(const char *word, int n) {
-    for (int i = 0; i < STUCK_ROUNDS && count(word) < n; i++)
-        take_a_turn();
-    take_a_turn();
-    assert_int_equal(count(word), n);
-}
-
 static void expect_both_heard(const char *first, const char *heard_first, const char *second,
                               const char *heard_second) {
     const char *const ids[] = {first, second};
@@ -53,8 +35,8 @@ static void test_beside_two_fresh_runs_have_their_own_output(void **state) {
     expect_outcome(first, "ok");
     expect_both_heard(first, "busy execute_input stream:stdout:of a idle", second,
                       "busy execute_input stream:stdout:of b idle");
-    expect_count("beside:discard", 2);
-    assert_int_equal(count("commit"), 0);
+    expect_told("beside:discard", 2);
+    assert_int_equal(count_told("commit"), 0);
 }
 
 static void test_beside_the_sessions_own_a_fresh_run_is_discarded(void **state) {
@@ -66,31 +48,31 @@ static void test_beside_the_sessions_own_a_fresh_run_is_discarded(void **state) 
     write_all(fake_stdout_of(fresh_a.cell), "of a");
     end(&fresh_a, "ok");
     expect_outcome(fresh, "ok");
-    expect_count("beside:discard", 1);
+    expect_told("beside:discard", 1);
     end(NULL, "ok");
     expect_outcome(own, "ok");
     expect_both_heard(own, "busy execute_input stream:stdout:of the session idle", fresh,
                       "busy execute_input stream:stdout:of a idle");
-    expect_count("commit", 1);
-    assert_int_equal(count("discard"), 0);
+    expect_told("commit", 1);
+    assert_int_equal(count_told("discard"), 0);
 }
 
 /* The cell made ahead is the session's: its own run has it, and the next one is made while the fresh run goes on. */
 static void test_beside_a_fresh_run_the_session_goes_on(void **state) {
     char own[37], fresh[37];
     (void)state;
-    expect_count("create", 1);
+    expect_told("create", 1);
     begin_fresh("fresh", &fresh_a, fresh);
     for (int i = 0; i < 3; i++) {
         begin_cell("own", own);
         end(NULL, "ok");
         expect_outcome(own, "ok");
-        expect_count("create", i + 2);
+        expect_told("create", i + 2);
     }
-    assert_int_equal(count("beside:create"), 1);
+    assert_int_equal(count_told("beside:create"), 1);
     end(&fresh_a, "ok");
     expect_outcome(fresh, "ok");
-    assert_int_equal(count("commit"), 3);
+    assert_int_equal(count_told("commit"), 3);
 }
 
 /* Front ends show the last status, whichever request it is for. */
@@ -122,11 +104,11 @@ static void test_beside_with_one_processor_nothing_runs(void **state) {
     begin_cell("own", own);
     send_fresh("fresh", fresh);
     harness_execute(&h, "later", later);
-    expect_count("beside:create", 0);
+    expect_told("beside:create", 0);
     end(NULL, "ok");
     expect_outcome(own, "ok");
     expect_begun(&fresh_a);
-    expect_count("start", 1);
+    expect_told("start", 1);
     end(&fresh_a, "ok");
     expect_outcome(fresh, "ok");
     expect_own_begun();
@@ -141,7 +123,7 @@ static void test_beside_a_fresh_run_overtakes_what_waits_for_the_session(void **
     begin_cell("own", own);
     harness_execute(&h, "waits", waits);
     begin_fresh("fresh", &fresh_a, fresh);
-    expect_count("start", 1);
+    expect_told("start", 1);
     end(NULL, "ok");
     expect_outcome(own, "ok");
     expect_own_begun(); /* also as the fresh run goes on */
@@ -159,11 +141,11 @@ static void test_beside_full_places_the_first_that_came_begins(void **state) {
     begin_fresh("2", &fresh_b, second);
     harness_execute(&h, "own", own);
     send_fresh("last", last);
-    expect_count("start", 0);
+    expect_told("start", 0);
     end(&fresh_a, "ok");
     expect_outcome(first, "ok");
     expect_own_begun();
-    expect_count("beside:start", 2);
+    expect_told("beside:start", 2);
     end(&fresh_b, "ok");
     expect_outcome(second, "ok");
     expect_begun(&c);
@@ -196,7 +178,7 @@ static void test_beside_the_most_that_the_sandbox_has_a_fresh_run_waits(void **s
     begin_fresh("1", &fresh_a, first);
     send_fresh("2", second);
     expect_next_cell_runs();
-    expect_count("beside:start", 1);
+    expect_told("beside:start", 1);
     end(&fresh_a, "ok");
     expect_outcome(first, "ok");
     expect_begun(&fresh_b);
@@ -211,7 +193,7 @@ static void test_beside_cells_that_are_ending_a_fresh_run_waits(void **state) {
     send_fresh("waits", fresh);
     take_a_turn();
     begin_cell("own", own);
-    expect_count("beside:start", 0);
+    expect_told("beside:start", 0);
     fake_plan(h.session, &(struct fake_plan){0});
     expect_begun(&fresh_a);
     end(&fresh_a, "ok");
@@ -230,7 +212,7 @@ static void test_beside_each_other_sixteen_fresh_runs_and_no_more(void **state) 
         begin_fresh("1", &workers[i], ids[i]);
     begin_cell("own", own);
     send_fresh("waits", ids[PLACES_BESIDE]);
-    expect_count("beside:start", PLACES_BESIDE);
+    expect_told("beside:start", PLACES_BESIDE);
     put_forward(h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS); /* each is asked for its stack */
     for (size_t i = 0; i < PLACES_BESIDE; i++)
         harness_leave(&workers[i]);
@@ -253,8 +235,8 @@ static void test_beside_one_that_dies_the_others_go_on(void **state) {
     expect_outcome(second, "ok");
     end(NULL, "ok");
     expect_outcome(own, "ok");
-    expect_count("beside:discard", 2);
-    assert_int_equal(count("commit"), 1);
+    expect_told("beside:discard", 2);
+    assert_int_equal(count_told("commit"), 1);
 }
 
 static void test_beside_one_over_its_time_the_other_goes_on(void **state) {
@@ -265,7 +247,7 @@ static void test_beside_one_over_its_time_the_other_goes_on(void **state) {
     expect_outcome(fresh, "timeout");
     end(NULL, "ok");
     expect_outcome(own, "ok");
-    expect_count("commit", 1);
+    expect_told("commit", 1);
 }
 
 static void test_beside_a_failed_cell_fresh_requests_are_not_aborted(void **state) {
