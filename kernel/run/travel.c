@@ -22,6 +22,7 @@
 #include "kernel/timeline/travel_line.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -252,6 +253,15 @@ void travel_keep_branch(struct run *run) {
     trim(runner);
 }
 
+/* A state has its limits, but what bounds all states together is none of one's own. */
+static void take_limits(struct limits *limits, const struct limits *of_state) {
+    static const enum limit of_all[] = {LIMIT_HISTORY, LIMIT_HISTORY_MEMORY};
+    const struct limits before = *limits;
+    *limits = *of_state;
+    for (size_t i = 0; i < sizeof of_all / sizeof of_all[0]; i++)
+        limits->values[of_all[i]] = before.values[of_all[i]];
+}
+
 /* The session has the state of a node then. 0, or -errno with a sentence. */
 static int enter(struct runner *runner, const struct timeline_node *node, struct error *ret_error) {
     struct error cause = {0};
@@ -261,7 +271,7 @@ static int enter(struct runner *runner, const struct timeline_node *node, struct
     if (r < 0)
         return error_set_sandbox(ret_error, r, &cause);
     runner->execution_count = node->state.execution_count;
-    runner->limits = node->state.limits;
+    take_limits(&runner->limits, &node->state.limits);
     comms_set(runner->comms, node->state.comms);
     writeback_go(runner->writeback, node->state.own_files);
     json_object_clear(runner->known_inputs); /* by names and times, which files have again */
@@ -391,6 +401,12 @@ static size_t count_names(const struct timeline *timeline) {
     return n;
 }
 
+/* So that the present state and the one before it have room, too. */
+static int64_t most_names(const struct runner *runner) {
+    const int64_t most = runner->limits.values[LIMIT_HISTORY] - 2;
+    return most > 0 ? most : 1;
+}
+
 int travel_name(struct runner *runner, const char *name, struct error *ret_error) {
     struct timeline *timeline = &runner->timeline;
     const char *problem = image_name_problem(name);
@@ -398,8 +414,11 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
         return error_set(ret_error, EINVAL, "the name \"%.64s\" %s", name, problem);
     if (!timeline->current)
         return error_set(ret_error, EINVAL, "there is no session yet");
-    if (!timeline_find(timeline, name) && (int64_t)count_names(timeline) >= runner->limits.values[LIMIT_HISTORY])
-        return error_set(ret_error, EINVAL, "there are as many checkpoints as the limit history allows: %%forget one");
+    if (!timeline_find(timeline, name) && (int64_t)count_names(timeline) >= most_names(runner))
+        return error_set(ret_error, EINVAL,
+                         "there are as many checkpoints as the limit history, %" PRId64
+                         ", allows beside the present state and the one before it: %%forget one",
+                         runner->limits.values[LIMIT_HISTORY]);
     return timeline_name(timeline, timeline->current, name) < 0 ? error_set(ret_error, ENOMEM, "there is no memory")
                                                                 : 0;
 }

@@ -68,6 +68,8 @@ static void forget(struct timeline *timeline, size_t i) {
         if (other->redo == node)
             other->redo = NULL;
     }
+    if (timeline->aside == node)
+        timeline->aside = NULL;
     free_node(node);
     timeline->n--;
     memmove(&timeline->node[i], &timeline->node[i + 1], (timeline->n - i) * sizeof(struct timeline_node *));
@@ -123,6 +125,7 @@ static int make_current(struct timeline *timeline, const char *id, struct kept_i
     if (!node)
         return -ENOMEM;
     timeline->current = node;
+    timeline->aside = NULL;
     return 0;
 }
 
@@ -155,6 +158,7 @@ int timeline_branch(struct timeline *timeline, const char *parent_id, const stru
     if (!node)
         return -ENOMEM;
     tell_cell(node, cell);
+    timeline->aside = node;
     return 0;
 }
 
@@ -201,7 +205,9 @@ void timeline_let_go(struct timeline *timeline, bool is_back) {
 
 /* The later it is to go, the greater. */
 static int worth(const struct timeline *timeline, const struct timeline_node *node) {
-    return json_array_size(node->names) > 0 ? 2 : node == timeline->current->parent;
+    if (node == timeline->aside)
+        return 3;
+    return node == timeline->current->parent ? 2 : json_array_size(node->names) > 0;
 }
 
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {

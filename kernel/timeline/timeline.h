@@ -84,6 +84,7 @@ struct timeline {
     size_t n_images;               /* of nodes whose image is there */
     struct timeline_node *current; /* NULL before the first one */
     struct timeline_node *held;    /* timeline_hold(); or NULL */
+    struct timeline_node *aside;   /* what a branch has left since the last step; or NULL */
     uint64_t next_order;
     timeline_drop *drop;
     void *arg;
@@ -149,8 +150,9 @@ int timeline_name(struct timeline *timeline, struct timeline_node *node, const c
 /* Takes a name away. 0, or -ENOENT where no node has it. */
 int timeline_unname(struct timeline *timeline, const char *name) MUST_CHECK;
 
-/* Drops the image that is to go first: the oldest without a name; then what the current one was made of, which is the
- * next to be gone back to; then the oldest; never the current one's. The node that has lost it, or NULL where there is
+/* Drops the image that is to go first: the oldest without a name; then the oldest with one; then what the current one
+ * was made of, which is the next to be gone back to; then what a branch has left last, to which somebody is about to
+ * go; never the current one's. The node that has lost it, or NULL where there is
  * none to drop. */
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline);
 

@@ -353,6 +353,19 @@ static void test_what_makes_room_says_that_it_is_gone(void **state) {
     expect_travel("%restore 2", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
 }
 
+/* The limit of how many are kept is none of a state's own: those that are kept would go with the next cell. */
+static void test_what_bounds_all_states_stays_when_one_goes_back(void **state) {
+    char one[37], two[37], three[37], branch[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("%limits history=5", two);
+    run_cell("3", three);
+    expect_travel("%restore 1", one, "Back before [2]: 2 cells, 2.0 MiB of memory");
+    run_cell("4", branch);
+    expect_travel("%restore 3", three, "At [3], on another branch: 1 cell undone, 2 cells again");
+    expect_travel("%restore first", "first", "Back at the beginning: 3 cells, 3.0 MiB of memory");
+}
+
 /* A request on control: its reply's content, the caller's. */
 static json_t *ask(const char *msg_type, const char *reply_type, json_t *content) {
     char id[37];
@@ -476,6 +489,7 @@ int main(void) {
         WARM(test_from_an_unknown_image_is_refused),
         WARM(test_silent_request_belongs_to_the_step_before_it),
         cmocka_unit_test_setup_teardown(test_what_makes_room_says_that_it_is_gone, start_few, cells_stop),
+        cmocka_unit_test_setup_teardown(test_what_bounds_all_states_stays_when_one_goes_back, start_few, cells_stop),
         WARM(test_control_lists_names_restores_and_forgets),
         WARM(test_control_with_unknown_names_is_an_error),
         cmocka_unit_test_setup_teardown(test_control_waits_for_the_session_to_be_there, start_cold, cells_stop),

@@ -304,8 +304,8 @@ static void test_drop_oldest_keeps_names_longest_and_the_current_always(void **s
     assert_int_equal(timeline_name(timeline, two, "b"), 0);
     timeline_go(timeline, one);
     assert_ptr_equal(timeline_drop_oldest(timeline), three);
-    assert_ptr_equal(timeline_drop_oldest(timeline), first);
     assert_ptr_equal(timeline_drop_oldest(timeline), two);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
     assert_null(timeline_drop_oldest(timeline));
     assert_int_equal(timeline->n_images, 1);
     assert_non_null(one->image);
@@ -323,6 +323,33 @@ static void test_drop_oldest_keeps_what_the_current_one_was_made_of(void **state
     assert_ptr_equal(timeline_drop_oldest(timeline), one);
     assert_ptr_equal(timeline_drop_oldest(timeline), two);
     assert_ptr_equal(timeline_drop_oldest(timeline), first);
+}
+
+static struct timeline_node *branch(struct timeline *timeline, const char *parent, int count) {
+    const struct timeline_cell cell = {.run_id = "aside", .execution_count = count, .started = ""};
+    const struct timeline_state at = {.execution_count = count};
+    assert_int_equal(timeline_branch(timeline, parent, &cell, new_image(), &at), 0);
+    return timeline->node[timeline->n - 1];
+}
+
+/* However many have names, one can go back by one cell, and to what a branch has just left. */
+static void test_drop_oldest_keeps_the_way_back_and_what_a_branch_left_longer_than_names(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1), *two = add(timeline, 2);
+    assert_int_equal(timeline_name(timeline, first, "a"), 0);
+    assert_int_equal(timeline_name(timeline, one, "b"), 0);
+    add(timeline, 3);
+    struct timeline_node *aside = branch(timeline, "first", 1);
+    assert_ptr_equal(timeline_drop_oldest(timeline), first);
+    assert_ptr_equal(timeline_drop_oldest(timeline), one);
+    assert_ptr_equal(timeline_drop_oldest(timeline), two);
+    assert_ptr_equal(timeline_drop_oldest(timeline), aside);
+    struct timeline_node *other = branch(timeline, "first", 1);
+    struct timeline_node *four = add(timeline, 4);
+    add(timeline, 5);
+    assert_ptr_equal(timeline_drop_oldest(timeline), timeline->node[3]);
+    assert_ptr_equal(timeline_drop_oldest(timeline), other);
+    assert_ptr_equal(timeline_drop_oldest(timeline), four);
 }
 
 /* Where a run may come back to: nothing takes it away, and it is as if nobody had been elsewhere. */
@@ -492,6 +519,7 @@ int main(void) {
         WITH_TIMELINE(test_unname_takes_it_away),
         WITH_TIMELINE(test_drop_oldest_keeps_names_longest_and_the_current_always),
         WITH_TIMELINE(test_drop_oldest_keeps_what_the_current_one_was_made_of),
+        WITH_TIMELINE(test_drop_oldest_keeps_the_way_back_and_what_a_branch_left_longer_than_names),
         WITH_TIMELINE(test_what_is_held_stays_and_is_gone_back_to_as_if_it_had_not_been_left),
         WITH_TIMELINE(test_nodes_past_the_most_are_forgotten),
         WITH_TIMELINE(test_nodes_that_are_forgotten_are_no_way_on),
