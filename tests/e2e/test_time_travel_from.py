@@ -76,10 +76,13 @@ def test_id_of_a_run_is_no_name(kernel):
 
 
 def test_names_of_states_that_are_gone_take_no_room(start, configure):
-    configure(profiles={"notebook": {"history": 3}})
+    configure(profiles={"notebook": {"history": 5}})
     small = start()
     for n in range(6):
         run(small, f"x = {n}", checkpoint=f"c{n}")
-    small.good("%forget c5")
+    for name in ("c3", "c4", "c5"):
+        small.good(f"%forget {name}")
     small.good("%checkpoint again")
+    small.good("x += 0")
+    assert small.run("%checkpoint more").ename == "CellRefused"
     assert small.value("x") == "5"
