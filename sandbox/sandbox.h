@@ -260,9 +260,16 @@ int session_check(const struct session *session, struct error *ret_error) MUST_C
  */
 int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) MUST_CHECK;
 
-/* What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
- * Without a control group it takes some milliseconds for each of them. */
-uint64_t session_kept_bytes(const struct session *session);
+/*
+ * What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
+ * Without a control group the page tables of all of them are walked, some milliseconds for each gigabyte that one has;
+ * with one, those of cells that there are.
+ */
+uint64_t session_kept_bytes(struct session *session);
+
+/* session_kept_bytes() is at most this, which takes some 100 microseconds: what is of cells that run counts too, and
+ * without a control group what no image has any more. session_kept_bytes() makes it exact. */
+uint64_t session_kept_bound(const struct session *session);
 
 /* Waits until the memory of what was forgotten, or has ended, is free again: up to some hundred milliseconds for each
  * gigabyte. */
@@ -440,7 +447,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
 
 /* Memory that a frozen cell does not share with the image that it was made of. Without a control group it takes some
  * milliseconds. */
-uint64_t cell_changed_bytes(const struct cell *cell);
+uint64_t cell_changed_bytes(struct cell *cell);
 
 enum cell_change { CELL_CREATED, CELL_CHANGED, CELL_DELETED };
 

@@ -81,16 +81,16 @@ static bool is_little(const struct runner *runner, uint64_t bytes) {
     return bytes <= SHORT_BYTES && bytes <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
 }
 
-/* Without control groups measuring takes long, so first what cells have changed is added up. */
+/* Measuring takes long, so there is a bound first, which is too high by what cells have that run, and more. */
+static bool may_be_over_memory(const struct runner *runner) {
+    const uint64_t bound = session_kept_bound(runner->session);
+    return !is_little(runner, bound) && bound > most_bytes(runner);
+}
+
+/* What was killed has to be gone before. */
 static bool is_over_memory(const struct runner *runner) {
-    const struct timeline *timeline = &runner->timeline;
-    uint64_t changed = 0;
-    for (size_t i = 0; i < timeline->n; i++)
-        changed += timeline->node[i]->image ? timeline->node[i]->bytes_changed : 0;
-    if (session_is_watched(runner->session) && changed <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY])
-        return false;
-    const uint64_t held = session_kept_bytes(runner->session);
-    return !is_little(runner, held) && held > most_bytes(runner);
+    session_await_freed(runner->session);
+    return may_be_over_memory(runner) && session_kept_bytes(runner->session) > most_bytes(runner);
 }
 
 /* Drops the one that is to go first; lost: the names that it had. */
@@ -115,18 +115,17 @@ static void tell_lost(const struct runner *runner, const char *lost) {
 
 /*
  * What a cell held that has ended is counted until it is free, which others can put off for some milliseconds by
- * reading of it in /proc. So none goes for memory at the first look.
+ * reading of it in /proc. So none goes for memory at the first look, nor is it measured then: a next cell may wait.
  */
 static void trim_memory(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
     const int64_t now_us = clock_us();
-    const bool is_over = runner->timeline.n_images > 1 && is_over_memory(runner);
-    if (!is_over || runner->over_since_us == CLOCK_NEVER)
-        runner->over_since_us = is_over ? now_us : CLOCK_NEVER;
-    if (!is_over || now_us - runner->over_since_us < OVER_MS * CLOCK_MS)
+    const bool may_be_over = runner->timeline.n_images > 1 && may_be_over_memory(runner);
+    if (!may_be_over || runner->over_since_us == CLOCK_NEVER)
+        runner->over_since_us = may_be_over ? now_us : CLOCK_NEVER;
+    if (!may_be_over || now_us - runner->over_since_us < OVER_MS * CLOCK_MS)
         return;
-    do
-        session_await_freed(runner->session);
-    while (is_over_memory(runner) && drop_one(runner, lost));
+    while (is_over_memory(runner) && drop_one(runner, lost))
+        ;
     runner->over_since_us = CLOCK_NEVER;
 }
 

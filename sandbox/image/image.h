@@ -32,7 +32,6 @@ struct image {
     struct descriptors descriptors;
     struct shared shared;
     struct image_outputs *outputs; /* a reference; NULL: those of the session's first image */
-    uint64_t outside_bytes;        /* of its memory, that are none of the session's group: of a place beside */
     unsigned
         times_restored; /* how often the session has gone back to it; from the second time on its cells are copies */
     int broken; /* -errno where what a rolled-back cell has changed could not be put back; then no cell is made of it */

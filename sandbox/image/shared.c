@@ -322,6 +322,21 @@ uint64_t shared_bytes(const struct shared *shared) {
     return bytes;
 }
 
+/* What is only mapped counts as long as it is. */
+static uint64_t memory_bytes(const struct shared_piece *piece, const struct descriptors *list, pid_t pid) {
+    struct stat st;
+    auto_fd fd =
+        piece->descriptor == SHARED_NO_DESCRIPTOR ? -1 : saved_open(pid, list->at[piece->descriptor].fd, O_RDONLY);
+    return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : piece->bytes;
+}
+
+uint64_t shared_memory_bytes(const struct shared *shared, const struct descriptors *list, pid_t pid) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < shared->n; i++)
+        bytes += shared->piece[i].is_memory ? memory_bytes(&shared->piece[i], list, pid) : 0;
+    return bytes;
+}
+
 int shared_put_back(struct shared *shared, const struct descriptors *list, pid_t pid) {
     static int (*const rounds[])(const struct saved *saved, pid_t pid, int number) = {saved_free_room, saved_put_back};
     int result = 0;

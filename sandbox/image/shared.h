@@ -108,6 +108,9 @@ void shared_free_room(struct shared *shared, const struct descriptors *list, pid
 /* What is saved and kept by us of an image. */
 uint64_t shared_bytes(const struct shared *shared);
 
+/* The shared memory of an image: each has its own, and so has each cell. list and pid: as in shared_save(). */
+uint64_t shared_memory_bytes(const struct shared *shared, const struct descriptors *list, pid_t pid);
+
 /* Frees what is saved: the cell has been committed. */
 void shared_forget(struct shared *shared);
 

@@ -42,6 +42,9 @@ struct resources_backend {
 
     int (*read)(const struct resources_group *group, struct resources_reading *ret_reading);
 
+    /* The anonymous memory that is charged to the group, whichever processes have it by now: each page once. */
+    int (*read_anonymous)(const struct resources_group *group, uint64_t *ret_bytes);
+
     /* common_fd may be -1. What can't be read is 0. */
     void (*read_hits)(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits);
 };

@@ -174,6 +174,10 @@ static int v1_read(const struct resources_group *group, struct resources_reading
     return 0;
 }
 
+static int v1_read_anonymous(const struct resources_group *group, uint64_t *ret_bytes) {
+    return cgroup_read_key(group->memory_fd, "memory.stat", "total_rss", ret_bytes);
+}
+
 /* Each charge that fails at a group's limit counts there, and there alone. */
 static void v1_read_hits(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits) {
     *ret_hits = (struct resources_hits){0};
@@ -188,5 +192,6 @@ const struct resources_backend resources_v1 = {
     .remove = v1_remove,
     .limit_memory = v1_limit_memory,
     .read = v1_read,
+    .read_anonymous = v1_read_anonymous,
     .read_hits = v1_read_hits,
 };

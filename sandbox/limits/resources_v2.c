@@ -217,6 +217,10 @@ static int v2_read(const struct resources_group *group, struct resources_reading
     return 0;
 }
 
+static int v2_read_anonymous(const struct resources_group *group, uint64_t *ret_bytes) {
+    return cgroup_read_key(group->memory_fd, "memory.stat", "anon", ret_bytes);
+}
+
 /* "oom" counts at the group whose limit was reached; of the common one, which has others below it, alone. */
 static void v2_read_hits(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits) {
     *ret_hits = (struct resources_hits){0};
@@ -231,5 +235,6 @@ const struct resources_backend resources_v2 = {
     .remove = v2_remove,
     .limit_memory = v2_limit_memory,
     .read = v2_read,
+    .read_anonymous = v2_read_anonymous,
     .read_hits = v2_read_hits,
 };

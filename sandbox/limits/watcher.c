@@ -119,6 +119,7 @@ void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares) {
     ret_shares->private_bytes = bytes_of(text, "Private_Dirty");
     ret_shares->anon_bytes = sum_of(text, (const char *const[]){"Pss_Anon", "SwapPss"}, 2);
     ret_shares->shared_bytes = bytes_of(text, "Pss_Shmem");
+    ret_shares->swap_bytes = bytes_of(text, "Swap");
     if (process_read(pid, "status", buf, sizeof buf, &text) == 0)
         ret_shares->tables_bytes = bytes_of(text, "VmPTE");
 }

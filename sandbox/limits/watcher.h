@@ -40,6 +40,7 @@ struct watcher_shares {
     uint64_t private_bytes; /* written, and shared with no other process */
     uint64_t anon_bytes;    /* its part of what it shares with copies of itself, and what is private */
     uint64_t shared_bytes;  /* its part of shared memory */
+    uint64_t swap_bytes;    /* swapped out, shared or not */
     uint64_t tables_bytes;  /* its page tables: they grow with what is mapped and looked at, written or not */
 };
 

@@ -20,6 +20,7 @@
 
 struct beside_place {
     bool taken;           /* a cell has it */
+    bool has_left;        /* an image of a cell of it was kept: some of its group's memory may be of images */
     int ending_fd;        /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
     struct killed killed; /* of its cells: the last to have a cell's memory takes a while to end */
     uint64_t layer;       /* of that cell: removed when the sandbox is gone */

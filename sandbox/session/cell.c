@@ -443,6 +443,7 @@ static void end_locks(const struct cell *cell) {
 
 void cell_commit(struct cell *cell) {
     learn_writes(cell);
+    kept_bound_add_cell(cell);
     if (!kept_has(cell->session, cell->image))
         shared_forget(&cell->image->shared);
     if (cell->left_processes) {

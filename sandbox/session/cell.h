@@ -49,17 +49,19 @@ struct cell {
     int names_fd; /* where its programs ask for names; -1 before it was asked for, or where there is none */
     pid_t *tids;  /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct opened *opened;   /* watches on the notebook's folder, the session's or the place's; NULL for none */
-    struct threads threads;  /* recorded by cell_freeze() */
-    struct zombies zombies;  /* recorded by cell_freeze() */
-    struct image *result;    /* made by cell_freeze(): what becomes the image */
-    int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
-    uint64_t faults;         /* that its worker had had when cell_copy_ahead() looked last */
-    struct copy_ahead copy;  /* what that has at work */
-    uint64_t copied_bytes;   /* what that has copied */
-    uint64_t granted_bytes;  /* beyond its limit of memory */
-    struct usage_base base;  /* what it is measured against */
-    struct cell_usage usage; /* as measured last */
+    struct opened *opened;      /* watches on the notebook's folder, the session's or the place's; NULL for none */
+    struct threads threads;     /* recorded by cell_freeze() */
+    struct zombies zombies;     /* recorded by cell_freeze() */
+    struct image *result;       /* made by cell_freeze(): what becomes the image */
+    bool left_known;            /* left was read */
+    struct watcher_shares left; /* of the image that it has left, before that has copies */
+    int status;                 /* of the worker, as waitpid(2) gave it; valid when ended */
+    uint64_t faults;            /* that its worker had had when cell_copy_ahead() looked last */
+    struct copy_ahead copy;     /* what that has at work */
+    uint64_t copied_bytes;      /* what that has copied */
+    uint64_t granted_bytes;     /* beyond its limit of memory */
+    struct usage_base base;     /* what it is measured against */
+    struct cell_usage usage;    /* as measured last */
 };
 
 /* Our ends of the pipes that the cell writes to: its own, or the session's. */
@@ -67,6 +69,19 @@ const int *cell_outputs(const struct cell *cell);
 
 /* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
 struct killed *cell_killed(const struct cell *cell);
+
+/* The anonymous memory of a cell's processes: what no image has, and their part of what they share with its image. */
+struct cell_parts {
+    uint64_t own_bytes;
+    uint64_t of_image_bytes;
+};
+
+/* Walks their page tables. */
+void cell_read_parts(const struct cell *cell, struct cell_parts *ret_parts);
+
+/* At most so much anonymous memory has a frozen cell that no image had before; it takes some milliseconds. For sessions
+ * without a control group. */
+uint64_t cell_new_bytes(struct cell *cell);
 
 /* What cells like it are about to write. */
 struct habit *cell_habit(const struct cell *cell);

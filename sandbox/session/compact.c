@@ -26,8 +26,11 @@ uint64_t session_grown_bytes(const struct session *session) {
 
 int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, size_t *ret_n) {
     const struct image *image = session->current;
+    *ret_n = 0;
     const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
     habit_forget(&session->habit);
     habit_forget(&session->habit_ephemeral);
-    return huge_pages_collapse(&session->huge, &keeper, is_idle, arg, ret_n);
+    int r = huge_pages_collapse(&session->huge, &keeper, is_idle, arg, ret_n);
+    kept_bound_add(session, (uint64_t)*ret_n * HUGE_PAGE_BYTES);
+    return r;
 }

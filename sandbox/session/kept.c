@@ -60,6 +60,7 @@ int session_keep(struct session *session, struct kept_image **ret_kept) {
         return r;
     }
     kept->image = image_ref(session->current);
+    kept->own_bytes = kept_own_bytes(kept->image);
     kept->next = session->kept;
     session->kept = kept;
     *ret_kept = kept;
@@ -74,6 +75,7 @@ void session_forget(struct session *session, struct kept_image *kept) {
     while (*at != kept)
         at = &(*at)->next;
     *at = kept->next;
+    kept_bound_drop(session, kept->image);
     image_unref(kept->image, &killed);
     killed_add(&session->killed, killed);
     snapshot_forget(kept->files);
@@ -160,8 +162,10 @@ int cell_keep(struct cell *cell, struct kept_image **ret_kept) {
         return r;
     }
     cell_reset_oom_score(cell->result->keeper);
-    cell->result->outside_bytes = cell_changed_bytes(cell);
+    session->beside[cell->place].has_left = true;
+    kept_bound_add_cell(cell);
     kept->image = image_ref(cell->result);
+    kept->own_bytes = kept_own_bytes(kept->image);
     kept->next = session->kept;
     session->kept = kept;
     *ret_kept = kept;

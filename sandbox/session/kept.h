@@ -23,6 +23,13 @@ struct kept_image {
     struct snapshot_version *files;
     ino_t *held; /* the live files that it has open or mapped, sorted; owned */
     size_t n_held;
+    uint64_t own_bytes; /* its page tables and shared memory: each image has its own */
+};
+
+/* What all images have together of anonymous memory, at most: for session_kept_bound() without a control group. */
+struct kept_bound {
+    uint64_t bytes;
+    bool is_exact; /* it was measured, and no image has come since */
 };
 
 /* Whether an image is kept: then what is saved of it is to stay. */
@@ -35,8 +42,16 @@ void kept_leave(const struct session *session, struct image *image, const struct
 /* The keepers of kept images, at most max of them, some of them twice. How many. */
 size_t kept_list_keepers(const struct session *session, pid_t *ret_pids, size_t max);
 
-/* To be called when there is the first image, and no other: session_kept_bytes() begins at 0. */
-void kept_measure_base(struct session *session);
+/* Keeps the bound: when there is the first image, and no other; when there are so many bytes more, of memory that none
+ * had; when the session's image is about to be what a frozen cell has left, or that is kept; and before a kept image is
+ * given up. */
+void kept_bound_begin(struct session *session);
+void kept_bound_add(struct session *session, uint64_t bytes);
+void kept_bound_add_cell(struct cell *cell);
+void kept_bound_drop(struct session *session, const struct image *image);
+
+/* The page tables and the shared memory of an image. */
+uint64_t kept_own_bytes(const struct image *image);
 
 /* Forgets all. */
 void kept_fini(struct session *session);

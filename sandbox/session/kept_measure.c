@@ -1,76 +1,173 @@
 /*
  * kept_measure.c - what kept images hold beside the present one.
  *
- * No process tells that: what several kept images have and the present one has lost is in none of
- * their private memory. So it is what all have together, less what the present one has. A control
- * group counts that; without one each process tells its part of what it shares.
+ * No process tells that: what several kept images have and the present one has lost is in none of their private
+ * memory. And no control group does: a page stays charged to the group of the cell that wrote it first, which may be a
+ * place's, whoever has it later, and whatever has become of that cell's own image. So it is what all images have
+ * together, less what the present one has.
+ *
+ * With control groups the first is what is charged to all that images can have memory of, less what cells have of it
+ * that there are now. Without, each process tells its part of what it shares, and those of images and cells add up; as
+ * this takes long, there is a bound that is cheap: an image that comes has at most so much more than all before it as
+ * its cell has written, and one that goes takes nothing away.
  */
 #include "sandbox/base/difference.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
 #include "sandbox/session/kept.h"
 
-/* Anonymous memory that a process has, shared or not. See: proc_pid_status(5). */
-static uint64_t anonymous_bytes(pid_t pid) {
+static uint64_t sum_status(pid_t pid, const char *const *names, size_t n) {
     char buf[PROCESS_STATUS];
     struct procfs_text status;
-    uint64_t kilobytes;
-    return process_read(pid, "status", buf, sizeof buf, &status) == 0 &&
-                   procfs_find_number(status, "RssAnon", 10, &kilobytes)
-               ? kilobytes << 10
-               : 0;
-}
-
-static uint64_t part_of(pid_t pid) {
-    struct watcher_shares shares;
-    watcher_read_shares(pid, &shares);
-    return shares.anon_bytes + shares.shared_bytes;
-}
-
-/* What all images of the session hold together: what several share is in the part of each. */
-static uint64_t sum_parts(const struct session *session) {
-    uint64_t bytes = part_of(session->current->keeper);
-    if (session->first != session->current && !kept_has(session, session->first))
-        bytes += part_of(session->first->keeper);
-    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
-        bytes += kept->image == session->current ? 0 : part_of(kept->image->keeper);
-    return bytes;
-}
-
-/* What cells beside have left is counted in the group of their place. */
-static uint64_t outside_bytes(const struct session *session) {
-    uint64_t bytes = 0;
-    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
-        bytes += kept->image->outside_bytes;
-    return bytes;
-}
-
-static uint64_t memory_of_all(const struct session *session) {
-    struct resources_reading reading;
-    if (!session->host.backend)
-        return sum_parts(session);
-    if (session->host.backend->read(&session->host.groups[SANDBOX_CELLS], &reading))
+    uint64_t sum = 0, bytes;
+    if (process_read(pid, "status", buf, sizeof buf, &status))
         return 0;
-    return positive_difference(reading.memory_bytes, session_files_bytes(session, SESSION_FILES_LIVE)) +
-           outside_bytes(session);
+    for (size_t i = 0; i < n; i++)
+        sum += procfs_find_bytes(status, names[i], &bytes) ? bytes : 0;
+    return sum;
 }
 
-static uint64_t saved_bytes(const struct session *session) {
+/* Anonymous memory that an image has, shared or not. Groups don't have what is swapped out. See: proc_pid_status(5). */
+static uint64_t anonymous_bytes(const struct session *session, const struct image *image) {
+    static const char *const names[] = {"RssAnon", "VmSwap"};
+    return sum_status(image->keeper, names, session->host.backend ? 1 : 2);
+}
+
+uint64_t kept_own_bytes(const struct image *image) {
+    static const char *const names[] = {"VmPTE"};
+    return sum_status(image->keeper, names, 1) +
+           shared_memory_bytes(&image->shared, &image->descriptors, image->keeper);
+}
+
+/* Whether a group's memory may be of images. */
+static bool counts_group(const struct session *session, unsigned group) {
+    return group == SANDBOX_CELLS || (group >= SANDBOX_BESIDE && session->beside[group - SANDBOX_BESIDE].has_left);
+}
+
+/* What is charged to these groups. 0 or -errno. */
+static int read_groups(const struct session *session, uint64_t *ret_bytes) {
+    uint64_t sum = 0, bytes = 0;
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < SANDBOX_BESIDE + session->host.n_beside; i++)
+        if (counts_group(session, i) &&
+            (r = session->host.backend->read_anonymous(&session->host.groups[i], &bytes)) == 0)
+            sum += bytes;
+    *ret_bytes = sum;
+    return r;
+}
+
+/* A frozen cell's memory is its image's. */
+static bool is_image(const struct session *session, const struct cell *cell) {
+    return cell->result && kept_has(session, cell->result);
+}
+
+/* What cells have in these groups. */
+static uint64_t own_of_cells(const struct session *session) {
     uint64_t bytes = 0;
-    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
-        bytes += shared_bytes(&kept->image->shared);
+    struct cell_parts parts;
+    for (const struct cell *cell = session->cells; cell; cell = cell->next) {
+        if (is_image(session, cell) || !counts_group(session, (unsigned)(cell_group(cell) - session->host.groups)))
+            continue;
+        cell_read_parts(cell, &parts);
+        bytes += parts.own_bytes;
+    }
     return bytes;
 }
 
-uint64_t session_kept_bytes(const struct session *session) {
-    const uint64_t memory = positive_difference(memory_of_all(session), anonymous_bytes(session->current->keeper));
+static uint64_t part_of(const struct image *image) {
+    struct watcher_shares shares;
+    watcher_read_shares(image->keeper, &shares);
+    return shares.anon_bytes;
+}
+
+/* Whether it is the first in the list of an image that is kept more than once. */
+static bool is_first_of_image(const struct session *session, const struct kept_image *kept) {
+    const struct kept_image *first = session->kept;
+    while (first->image != kept->image)
+        first = first->next;
+    return first == kept;
+}
+
+/* What all images of the session hold together: what several of them, and cells, share is in the part of each. */
+static uint64_t sum_parts(const struct session *session) {
+    struct cell_parts parts;
+    uint64_t bytes = kept_has(session, session->current) ? 0 : part_of(session->current);
+    if (session->first != session->current && !kept_has(session, session->first))
+        bytes += part_of(session->first);
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        bytes += is_first_of_image(session, kept) ? part_of(kept->image) : 0;
+    for (const struct cell *cell = session->cells; cell; cell = cell->next)
+        if (!is_image(session, cell)) {
+            cell_read_parts(cell, &parts);
+            bytes += parts.of_image_bytes;
+        }
+    return bytes;
+}
+
+/* What kept images have that nothing else can have: page tables, shared memory, what is saved. */
+static uint64_t own_bytes(const struct session *session) {
+    uint64_t bytes = 0;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        if (is_first_of_image(session, kept))
+            bytes += shared_bytes(&kept->image->shared) + (kept->image == session->current ? 0 : kept->own_bytes);
+    return bytes;
+}
+
+/* all: what all images have of anonymous memory. */
+static uint64_t beside_present(const struct session *session, uint64_t all) {
     const uint64_t files = positive_difference(session_files_bytes(session, SESSION_FILES_KEPT),
                                                session_files_bytes(session, SESSION_FILES_LIVE));
-    return positive_difference(memory, session->kept_base_bytes) + files + saved_bytes(session);
+    return positive_difference(all, anonymous_bytes(session, session->current)) + own_bytes(session) + files;
 }
 
-/* What their group has beside images, such as page tables, is none of theirs. */
-void kept_measure_base(struct session *session) {
-    const uint64_t own = anonymous_bytes(session->current->keeper);
-    session->kept_base_bytes = session->host.backend ? positive_difference(memory_of_all(session), own) : 0;
+uint64_t session_kept_bound(const struct session *session) {
+    uint64_t all = session->bound.bytes;
+    if (session->host.backend && read_groups(session, &all))
+        return UINT64_MAX;
+    return beside_present(session, all);
+}
+
+static bool has_running_cell(const struct session *session) {
+    const struct cell *cell = session->cells;
+    while (cell && (!cell->started || is_image(session, cell)))
+        cell = cell->next;
+    return cell;
+}
+
+static uint64_t measure(struct session *session) {
+    uint64_t all;
+    if (session->host.backend && read_groups(session, &all) == 0)
+        return positive_difference(all, own_of_cells(session));
+    if (!session->bound.is_exact)
+        session->bound = (struct kept_bound){sum_parts(session), !has_running_cell(session)};
+    return session->bound.bytes;
+}
+
+uint64_t session_kept_bytes(struct session *session) {
+    return beside_present(session, measure(session));
+}
+
+void kept_bound_begin(struct session *session) {
+    session->bound.bytes = anonymous_bytes(session, session->current);
+}
+
+void kept_bound_add(struct session *session, uint64_t bytes) {
+    session->bound.bytes += bytes;
+    session->bound.is_exact = false;
+}
+
+void kept_bound_add_cell(struct cell *cell) {
+    if (!cell->session->host.backend)
+        kept_bound_add(cell->session, cell_new_bytes(cell));
+}
+
+/* So that several can go one after the other without all of the others being measured in between. */
+void kept_bound_drop(struct session *session, const struct image *image) {
+    struct watcher_shares shares;
+    if (!session->bound.is_exact || image->references > 1)
+        return;
+    watcher_read_shares(image->keeper, &shares);
+    session->bound.bytes =
+        positive_difference(session->bound.bytes, positive_difference(shares.private_bytes, shares.shared_bytes));
+    session->bound.is_exact = shares.swap_bytes == 0;
 }

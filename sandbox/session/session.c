@@ -414,6 +414,6 @@ int session_capture(struct session *session, struct error *ret_error) {
     if (r == 0)
         r = session_files_begin(session);
     if (r == 0)
-        kept_measure_base(session);
+        kept_bound_begin(session);
     return r < 0 && ret_error->step == STEP_NONE ? step_failed(ret_error, STEP_LAYER, -r, "committing") : r;
 }

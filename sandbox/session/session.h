@@ -11,6 +11,7 @@
 #include "sandbox/image/huge_pages.h"
 #include "sandbox/image/image.h"
 #include "sandbox/session/beside.h"
+#include "sandbox/session/kept.h"
 #include "sandbox/session/killed.h"
 #include "sandbox/session/session_files.h"
 #include "sandbox/spawn/zygote.h"
@@ -31,7 +32,7 @@ struct session {
     struct image *first;          /* image 0 */
     struct image *current;        /* the last committed one, or the one that was restored since */
     struct kept_image *kept;      /* kept.h */
-    uint64_t kept_base_bytes;     /* what the control group had beside the first image when that was the only one */
+    struct kept_bound bound;      /* kept.h */
     struct huge_pages huge;       /* of its memory */
     struct session_files files;
     uint64_t next_layer;

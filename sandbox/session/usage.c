@@ -318,10 +318,44 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     *ret_usage = cell->usage;
 }
 
-uint64_t cell_changed_bytes(const struct cell *cell) {
+static const struct watcher_shares *read_left(struct cell *cell) {
+    if (!cell->left_known)
+        watcher_read_shares(cell->result->keeper, &cell->left);
+    cell->left_known = true;
+    return &cell->left;
+}
+
+uint64_t cell_changed_bytes(struct cell *cell) {
+    return cell->session->host.backend || !cell->result ? cell->usage.memory_bytes : read_left(cell)->private_bytes;
+}
+
+uint64_t cell_new_bytes(struct cell *cell) {
+    const struct watcher_shares *left = read_left(cell);
+    return left->private_bytes + left->swap_bytes;
+}
+
+/* Of what several processes of the cell share, and no image has, the parts beyond what the image has itself count as
+ * their own. */
+static void add_parts(pid_t pid, void *context) {
+    struct watching *watching = context;
     struct watcher_shares shares;
-    if (cell->session->host.backend || !cell->result)
-        return cell->usage.memory_bytes;
-    watcher_read_shares(cell->result->keeper, &shares);
-    return shares.private_bytes;
+    if (has_memory_of(pid, watching->worker))
+        return;
+    watcher_read_shares(pid, &shares);
+    const uint64_t beside = positive_difference(shares.anon_bytes, watching->image.anon_bytes),
+                   private = positive_difference(shares.private_bytes, shares.shared_bytes),
+                   own = beside > private ? beside : private;
+    watching->written_bytes += own;
+    watching->shared_bytes += positive_difference(shares.anon_bytes, own);
+}
+
+void cell_read_parts(const struct cell *cell, struct cell_parts *ret_parts) {
+    struct watching watching = {.worker = cell->result ? cell->result->keeper : cell->keeper};
+    if (watching.worker > 0)
+        watcher_read_shares(cell->image->keeper, &watching.image);
+    if (watching.worker > 0)
+        add_parts(watching.worker, &watching);
+    if (cell->started && !cell->ended)
+        visit_all(cell, add_parts, &watching);
+    *ret_parts = (struct cell_parts){watching.written_bytes, watching.shared_bytes};
 }
