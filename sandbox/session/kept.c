@@ -220,6 +220,7 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
     r = go(session, left, kept, ret_error);
     if (r == 0) {
         kept->image->times_restored++;
+        kept_bound_add(session, 0); /* the image that is left may be gone with it */
         session_set_current(session, image_ref(kept->image));
     } else if (kept->image->broken) {
         come_back(session, kept->image);

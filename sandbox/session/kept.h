@@ -29,7 +29,7 @@ struct kept_image {
 /* What all images have together of anonymous memory, at most: for session_kept_bound() without a control group. */
 struct kept_bound {
     uint64_t bytes;
-    bool is_exact; /* it was measured, and no image has come since */
+    bool is_exact; /* it was measured, and no image has come or gone since that is not known of */
 };
 
 /* Whether an image is kept: then what is saved of it is to stay. */

@@ -88,6 +88,15 @@ static bool is_first_of_image(const struct session *session, const struct kept_i
     return first == kept;
 }
 
+/* Whether it is the first cell that alone has an image: one that was given up since the cell began. */
+static bool is_first_to_have_image(const struct session *session, const struct cell *cell) {
+    const struct cell *first = session->cells;
+    while (first->image != cell->image)
+        first = first->next;
+    return first == cell && cell->image != session->current && cell->image != session->first &&
+           !kept_has(session, cell->image);
+}
+
 /* What all images of the session hold together: what several of them, and cells, share is in the part of each. */
 static uint64_t sum_parts(const struct session *session) {
     struct cell_parts parts;
@@ -96,11 +105,13 @@ static uint64_t sum_parts(const struct session *session) {
         bytes += part_of(session->first);
     for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
         bytes += is_first_of_image(session, kept) ? part_of(kept->image) : 0;
-    for (const struct cell *cell = session->cells; cell; cell = cell->next)
-        if (!is_image(session, cell)) {
-            cell_read_parts(cell, &parts);
-            bytes += parts.of_image_bytes;
-        }
+    for (const struct cell *cell = session->cells; cell; cell = cell->next) {
+        bytes += is_first_to_have_image(session, cell) ? part_of(cell->image) : 0;
+        if (is_image(session, cell))
+            continue;
+        cell_read_parts(cell, &parts);
+        bytes += parts.of_image_bytes;
+    }
     return bytes;
 }
 
@@ -164,10 +175,13 @@ void kept_bound_add_cell(struct cell *cell) {
 /* So that several can go one after the other without all of the others being measured in between. */
 void kept_bound_drop(struct session *session, const struct image *image) {
     struct watcher_shares shares;
-    if (!session->bound.is_exact || image->references > 1)
+    if (!session->bound.is_exact || image == session->current || image == session->first || kept_has(session, image))
         return;
+    session->bound.is_exact = image->references == 1;
+    if (!session->bound.is_exact)
+        return; /* a cell has it */
     watcher_read_shares(image->keeper, &shares);
     session->bound.bytes =
         positive_difference(session->bound.bytes, positive_difference(shares.private_bytes, shares.shared_bytes));
-    session->bound.is_exact = shares.swap_bytes == 0;
+    session->bound.is_exact = shares.swap_bytes == 0; /* whose that is can't be told */
 }

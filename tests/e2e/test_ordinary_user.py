@@ -12,7 +12,7 @@ import pytest
 import state
 from accounts import account
 from branches import answer_next, begin, finish, wait_for_prints
-from kernels import PETRI, STUCK_S, Interpreter, install
+from kernels import PETRI, STUCK_S, Interpreter, install, wait_for
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
 from travels import restore, run
@@ -122,6 +122,19 @@ def test_states_are_gone_back_to_and_branches_run_at_once(user_kernel):
     restore(user_kernel, to=made)
     assert user_kernel.value("told, os.path.exists('told')") == "([], False)"
     state.check(user_kernel, pieces, 0)
+
+
+def test_states_hold_no_more_than_they_may_though_the_one_that_made_it_is_gone(user_kernel):
+    user_kernel.good("%limits history=4 history_memory=100M")
+    run(user_kernel, "import os; big = os.urandom(200 << 20)")
+    for n in range(4):
+        run(user_kernel, f"x = {n}")
+    held = user_kernel.control("petri_timeline_request", {})
+    assert [image["code_first_line"] for image in held["images"] if image["kept"]] == [f"x = {n}" for n in range(4)]
+    assert held["bytes_kept"] < 100 << 20
+    run(user_kernel, "del big")
+    wait_for(lambda: user_kernel.control("petri_timeline_request", {})["bytes_kept"] < 100 << 20)
+    assert user_kernel.value("x") == "3"
 
 
 def test_packages_that_are_not_listed_are_not_there(configure, start_as_user, shared_folder, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from conftest import shared_kernel as kernel  # noqa: F401
 from kernels import wait_for
 from processes import family
-from travels import restore, run
+from travels import branch, restore, run
 
 pytestmark = pytest.mark.xdist_group("time-travel-session")  # one process: the kernel is there once
 
@@ -127,6 +127,19 @@ def test_cell_that_holds_much_and_fails_has_no_state_go(start, configure):
     assert kept(small)[: len(before)] == before
     small.good("%restore 1")
     assert small.value("x") == "0"
+
+
+def test_memory_of_a_branch_counts_while_a_state_has_it_that_the_present_one_has_not(start, configure):
+    configure(profiles={"notebook": {"history": 3, "history_memory": "100M"}})
+    small = start()
+    base = run(small, "import os")
+    restore(small, to=branch(small, "big = os.urandom(200 << 20)", base))
+    for n in range(4):
+        run(small, f"x = {n}")
+    assert kept(small) == ["x = 1", "x = 2", "x = 3"]  # the branch's own is gone, and they hold nothing beside the last
+    assert small.control("petri_timeline_request", {})["bytes_kept"] < 100 << 20
+    run(small, "del big")
+    wait_for(lambda: kept(small) == ["del big"])
 
 
 def test_line_of_a_request_that_keeps_nothing_changes_nothing(kernel):

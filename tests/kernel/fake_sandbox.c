@@ -43,6 +43,7 @@ struct session {
     struct fake_plan plan;
     int64_t planned_us;
     int n[ROLES], most[ROLES];        /* that run; together at the most */
+    uint64_t n_kept;                  /* images */
     struct cell_limits limits[ROLES]; /* of the last started one of each role */
     int control_fd, worker_fd, exit_fd, denied_fd;
     int out[N_PIPES][2]; /* pipes of stdout, stderr and the stack */
@@ -350,6 +351,35 @@ int session_compact(struct session *session, cell_is_idle *is_idle, void *arg, s
     (void)is_idle(arg); /* whether it is done in time the plan says, and not when the test's next request comes */
     tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "compact");
     return plan_of(session).compact;
+}
+
+struct kept_image {
+    char nothing;
+};
+
+int session_keep(struct session *session, struct kept_image **ret_kept) {
+    *ret_kept = calloc(1, sizeof **ret_kept);
+    session->n_kept += *ret_kept != NULL;
+    return *ret_kept ? 0 : -ENOMEM;
+}
+
+void session_forget(struct session *session, struct kept_image *kept) {
+    session->n_kept -= kept != NULL;
+    free(kept);
+}
+
+static uint64_t kept_bytes(const struct session *session) {
+    return session->n_kept > 0 ? (session->n_kept - 1) * plan_of((struct session *)session).kept_bytes : 0;
+}
+
+uint64_t session_kept_bound(const struct session *session) {
+    const uint64_t bound = plan_of((struct session *)session).kept_bound;
+    return bound ? bound : kept_bytes(session);
+}
+
+uint64_t session_kept_bytes(struct session *session) {
+    tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "measure");
+    return kept_bytes(session);
 }
 
 int cell_keep(struct cell *cell, struct kept_image **ret_kept) {

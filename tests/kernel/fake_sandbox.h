@@ -23,6 +23,8 @@ struct fake_plan {
     struct cell_usage usage; /* of cell_measure() */
     double processors;       /* that cells use all the time from now on: their CPU time grows with the kernel's clock */
     uint64_t grown_bytes;    /* of session_grown_bytes() */
+    uint64_t kept_bound;     /* of session_kept_bound(); 0: what session_kept_bytes() says */
+    uint64_t kept_bytes;     /* that each kept image but one adds to that */
     int compact;             /* of session_compact() */
     int lost;                /* of session_check() */
     const char *detail;      /* of the error */

@@ -129,26 +129,6 @@ int sandbox_try_listener(void) {
     return 0;
 }
 
-struct kept_image {
-    char nothing;
-};
-
-int session_keep(struct session *session, struct kept_image **ret_kept) {
-    (void)session;
-    *ret_kept = calloc(1, sizeof **ret_kept);
-    return *ret_kept ? 0 : -ENOMEM;
-}
-
-void session_forget(struct session *session, struct kept_image *kept) {
-    (void)session;
-    free(kept);
-}
-
-uint64_t session_kept_bytes(const struct session *session) {
-    (void)session;
-    return 0;
-}
-
 void session_await_freed(struct session *session) {
     (void)session;
 }

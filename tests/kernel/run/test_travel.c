@@ -1,6 +1,9 @@
 /* Going back and forth between images, with a client and a worker played by the test. */
 #include "tests/kernel/cells.h"
+#include "tests/kernel/fake_clock.h"
 #include "tests/kernel/frames.h"
+
+#include "kernel/base/clock.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -366,6 +369,62 @@ static void test_what_bounds_all_states_stays_when_one_goes_back(void **state) {
     expect_travel("%restore first", "first", "Back at the beginning: 3 cells, 3.0 MiB of memory");
 }
 
+/* As little as what states may hold where the machine is short of memory, so that it does not matter whether it is. */
+enum { HELD_BYTES = 64 << 20, HELD_MS = 100 };
+
+static void little_memory(struct kernel *kernel) {
+    kernel->runner.limits.values[LIMIT_HISTORY_MEMORY] = HELD_BYTES;
+}
+
+static int start_little(void **state) {
+    (void)state;
+    harness_start_warm(&h, little_memory);
+    fake_clock_stop();
+    return 0;
+}
+
+/* Not at the first look, which may count what is about to be free. */
+static void test_states_that_hold_too_much_go_after_a_while(void **state) {
+    char one[37], two[37], three[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.kept_bytes = HELD_BYTES / 2});
+    run_cell("1", one);
+    run_cell("2", two);
+    run_cell("3", three);
+    take_a_turn();
+    assert_null(strstr(fake_story(h.session), "measure"));
+    put_forward(HELD_MS * CLOCK_MS);
+    take_a_turn();
+    assert_non_null(strstr(fake_story(h.session), "measure"));
+    expect_refusal("%restore first", "UnknownImage", "gone");
+    expect_travel("%restore 1", one, "Back before [2]: 2 cells, 2.0 MiB of memory");
+}
+
+static void test_states_that_are_found_to_hold_little_stay(void **state) {
+    char one[37], two[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.kept_bound = HELD_BYTES + 1});
+    run_cell("1", one);
+    run_cell("2", two);
+    put_forward(HELD_MS * CLOCK_MS);
+    take_a_turn();
+    assert_non_null(strstr(fake_story(h.session), "measure"));
+    expect_travel("%restore first", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+}
+
+static void test_states_that_hold_little_at_most_are_not_measured(void **state) {
+    char one[37], two[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.kept_bound = HELD_BYTES});
+    run_cell("1", one);
+    put_forward(HELD_MS * CLOCK_MS);
+    run_cell("2", two);
+    put_forward(HELD_MS * CLOCK_MS);
+    take_a_turn();
+    assert_null(strstr(fake_story(h.session), "measure"));
+    expect_travel("%restore first", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+}
+
 /* A request on control: its reply's content, the caller's. */
 static json_t *ask(const char *msg_type, const char *reply_type, json_t *content) {
     char id[37];
@@ -490,6 +549,10 @@ int main(void) {
         WARM(test_silent_request_belongs_to_the_step_before_it),
         cmocka_unit_test_setup_teardown(test_what_makes_room_says_that_it_is_gone, start_few, cells_stop),
         cmocka_unit_test_setup_teardown(test_what_bounds_all_states_stays_when_one_goes_back, start_few, cells_stop),
+        cmocka_unit_test_setup_teardown(test_states_that_hold_too_much_go_after_a_while, start_little, cells_stop),
+        cmocka_unit_test_setup_teardown(test_states_that_are_found_to_hold_little_stay, start_little, cells_stop),
+        cmocka_unit_test_setup_teardown(test_states_that_hold_little_at_most_are_not_measured, start_little,
+                                        cells_stop),
         WARM(test_control_lists_names_restores_and_forgets),
         WARM(test_control_with_unknown_names_is_an_error),
         cmocka_unit_test_setup_teardown(test_control_waits_for_the_session_to_be_there, start_cold, cells_stop),
