@@ -505,5 +505,7 @@ void cell_discard(struct cell *cell) {
     drop_result(cell); /* what it has open would be kept by the folder's overlay */
     if (cell->role == CELL_OF_SESSION && cell->wrote)
         undo(cell);
+    if (cell->role == CELL_OF_SESSION && !cell->started)
+        end_locks_and_modes(cell); /* it has taken the image's, and what it could not open anew is the image's own */
     cell_free(cell);
 }

@@ -372,6 +372,18 @@ OBJECTS = {
     "lock of a file": Row(
         "f = open(p, 'w'); fcntl.flock(f, fcntl.LOCK_EX)", "fcntl.flock(f, fcntl.LOCK_UN)", "locks(p)", "False", "True"
     ),
+    "lock of a file that is gone and can't be read": Row(
+        "f = open(p, 'w')", "fcntl.flock(f, fcntl.LOCK_EX); os.chmod(p, 0); os.unlink(p)", "os.path.exists(p) and locks(p)",
+        "True", "False"
+    ),
+    "lock of a file that has another name and can't be read": Row(
+        "f = open(p, 'w')", "fcntl.flock(f, fcntl.LOCK_EX); os.chmod(p, 0); os.rename(p, 'g')", "os.path.exists(p) and locks(p)",
+        "True", "False"
+    ),
+    "lock of a file in a folder that is closed": Row(
+        "os.mkdir('d'); f = open('d/f', 'w')", "fcntl.flock(f, fcntl.LOCK_EX); os.chmod('d', 0)",
+        "os.access('d', os.X_OK) and locks('d/f')", "True", "False"
+    ),
     "lock of a part of a file": Row(
         "f = open(p, 'w+'); fcntl.lockf(f, fcntl.LOCK_EX, 10)", "fcntl.lockf(f, fcntl.LOCK_UN, 10)",
         "subprocess.run([sys.executable, '-Ic', 'import fcntl; fcntl.lockf(open(\"f\", \"w\"), 6, 10)'], "
