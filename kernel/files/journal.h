@@ -48,7 +48,7 @@ struct journal_change {
     char *path;                      /* owned */
     char stage[JOURNAL_STAGE_BYTES]; /* name of the staged file, or of the file to remove while it is checked; "" for
                                         folders to remove */
-    uint64_t staged;                 /* the staged file's inode; 0 for other changes */
+    uint64_t staged;                 /* the inode of the staged file or folder; 0 for other changes */
     struct journal_before before;
     char *placed; /* the path that it was given instead, owned, or NULL; not in the text */
     int result;   /* 0 or -errno, once it is made; not in the text */

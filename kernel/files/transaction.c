@@ -320,15 +320,22 @@ static int add_change(struct transaction *transaction, enum journal_kind kind, c
     return r;
 }
 
+static int stage_folder(const struct transaction *transaction, struct journal_change *change) {
+    struct stat st;
+    if (mkdirat(transaction->own_fd, change->stage, 0777) ||
+        fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    change->staged = st.st_ino;
+    return 0;
+}
+
 int transaction_add(struct transaction *transaction, enum journal_kind kind, const char *path,
                     const struct stat *before) {
     struct journal_change *change;
     int r = add_change(transaction, kind, path, before, &change);
     if (r == 0 && (kind == JOURNAL_REMOVE || kind == JOURNAL_MAKE_FOLDER))
         next_stage(transaction, change->stage);
-    if (r == 0 && kind == JOURNAL_MAKE_FOLDER && mkdirat(transaction->own_fd, change->stage, 0777))
-        r = -errno;
-    return r;
+    return r == 0 && kind == JOURNAL_MAKE_FOLDER ? stage_folder(transaction, change) : r;
 }
 
 int transaction_add_file(struct transaction *transaction, struct transaction_file *file, const char *path,
@@ -359,6 +366,16 @@ void transaction_forget_from(struct transaction *transaction, size_t n) {
 
 size_t transaction_n(const struct transaction *transaction) {
     return transaction->journal.n;
+}
+
+const char *transaction_path(const struct transaction *transaction, size_t i, enum journal_kind *ret_kind) {
+    *ret_kind = transaction->journal.change[i].kind;
+    return transaction->journal.change[i].path;
+}
+
+bool transaction_is_staged(const struct transaction *transaction, size_t i, const struct stat *st) {
+    const struct journal_change *change = &transaction->journal.change[i];
+    return change->staged != 0 && change->staged == st->st_ino;
 }
 
 static int make_token(struct transaction *transaction) {

@@ -90,6 +90,12 @@ void transaction_forget_from(struct transaction *transaction, size_t n);
 
 size_t transaction_n(const struct transaction *transaction);
 
+/* The path of the i-th change, borrowed, and its kind. */
+const char *transaction_path(const struct transaction *transaction, size_t i, enum journal_kind *ret_kind);
+
+/* Whether st is of the file or folder that was staged for the i-th change. */
+bool transaction_is_staged(const struct transaction *transaction, size_t i, const struct stat *st);
+
 /* Commits: from now on the changes will be made, by this process or a later one. 0, or -errno and none will be. */
 int transaction_commit(struct transaction *transaction) MUST_CHECK;
 

@@ -25,6 +25,8 @@
  *                                                  conflict: the host's holds, once cells have this one closed
  *     {"held"}                                     the host's, which cells have open: the number of its inode, by
  *                                                  which they go on seeing it; 0 where that is not the host's any more
+ * What petri has written has the same as the first of them; a folder has beside it "others_ctime_ns" and
+ * "others_mtime_ns": as another program has changed it last, or 0.
  * What is due may have "of" beside it. States that are kept have the same of their own paths, but of what is due this:
  *     {"change", "host", "same"}                   host: what is known of the host's file, as above; same: as in struct
  *                                                  cell_file
@@ -99,23 +101,41 @@ static bool is_version(const json_t *version, const struct stat *st) {
            number(version, "ctime_ns") == clock_ns(&st->st_ctim);
 }
 
+/* What other programs have done to a file or folder last: its times, but for what petri has changed since. */
+struct others_change {
+    int64_t ctime_ns, mtime_ns; /* 0: petri has made it */
+};
+
+static struct others_change others_change(const struct writeback *writeback, const char *path, const struct stat *st) {
+    const json_t *written = json_object_get(writeback->written, path);
+    if (!is_version(written, st))
+        return (struct others_change){clock_ns(&st->st_ctim), clock_ns(&st->st_mtim)};
+    return (struct others_change){number(written, "others_ctime_ns"), number(written, "others_mtime_ns")};
+}
+
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
                            int64_t skew_ns) {
     const json_t *own = json_object_get(writeback->own, path);
     const json_t *since = json_object_get(own, "since_ns"), *held = json_object_get(own, "held");
+    const struct others_change change = others_change(writeback, path, st);
     if (held && json_integer_value(held) != (int64_t)st->st_ino)
         return false;
-    if (is_version(json_object_get(writeback->written, path), st))
+    if (change.ctime_ns == 0)
         return true;
     if (own && !since && !held)
         return is_version(own, st);
     const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
-    return clock_ns(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
+    return change.ctime_ns <= seen_below_ns(writeback, path, since_ns) + skew_ns;
 }
 
-bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns) {
-    return clock_ns(&st->st_ctim) > seen_ns(writeback) + skew_ns &&
-           memcmp(&st->st_ctim, &st->st_mtim, sizeof st->st_ctim) != 0;
+/* A file that is the one that petri wrote was nowhere else. */
+bool writeback_was_moved(const struct writeback *writeback, const char *folder, const struct stat *st, const char *file,
+                         const struct stat *of_file, int64_t skew_ns) {
+    const json_t *since = json_object_get(json_object_get(writeback->own, file), "since_ns");
+    const struct others_change change = others_change(writeback, folder, st);
+    const bool is_known = !since || others_change(writeback, file, of_file).ctime_ns == 0;
+    const int64_t since_ns = is_known ? seen_ns(writeback) : json_integer_value(since);
+    return change.ctime_ns > seen_below_ns(writeback, file, since_ns) + skew_ns && change.ctime_ns != change.mtime_ns;
 }
 
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file) {
@@ -265,10 +285,23 @@ json_t *writeback_state_of(const struct writeback *writeback, const struct cell 
     return json_incref(before);
 }
 
-void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st) {
+static void note_written(struct writeback *writeback, const char *path, json_t *version) {
     if (json_object_size(writeback->written) >= WRITTEN_MAX)
         json_object_clear(writeback->written);
-    json_object_set_new(writeback->written, path, host_version(st));
+    json_object_set_new(writeback->written, path, version);
+}
+
+void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st) {
+    note_written(writeback, path, host_version(st));
+}
+
+void writeback_note_folder(struct writeback *writeback, const char *path, const struct stat *before,
+                           const struct stat *st) {
+    const struct others_change change = before ? others_change(writeback, path, before) : (struct others_change){0};
+    json_t *version = host_version(st);
+    json_object_set_new(version, "others_ctime_ns", json_integer(change.ctime_ns));
+    json_object_set_new(version, "others_mtime_ns", json_integer(change.mtime_ns));
+    note_written(writeback, path, version);
 }
 
 void writeback_note_changed(struct writeback *writeback, const char *path) {

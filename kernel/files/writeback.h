@@ -29,7 +29,7 @@ struct writeback {
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
     int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
     json_t *own;     /* paths of which the session has its own version, with the host's version: writeback.c; owned */
-    json_t *written; /* {path: the host's file as petri wrote it last}; owned */
+    json_t *written; /* {path: the host's file or folder as petri wrote it last}; owned */
     json_t *state;   /* what writeback_state() has given last; owned, or NULL */
 };
 
@@ -51,11 +51,12 @@ void writeback_cell_starts(struct writeback *writeback);
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st, int64_t skew_ns);
 
 /*
- * Whether a folder may have been moved to its path since the cell was started.
- * That sets the ctime only; adding or removing a name in it sets mtime and ctime
- * to the same value.
+ * Whether another program may have moved a folder, st, to its path, which is on the way to a file, since the session
+ * has seen that file. That sets the ctime only; adding or removing a name in it sets mtime and ctime to the same value.
+ * of_file: the stat(2) of the file.
  */
-bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns);
+bool writeback_was_moved(const struct writeback *writeback, const char *folder, const struct stat *st, const char *file,
+                         const struct stat *of_file, int64_t skew_ns);
 
 /* Whether it has to be written again; of ret_file path, change and same are set, the rest is 0. */
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file);
@@ -80,6 +81,11 @@ void writeback_go(struct writeback *writeback, json_t *state);
 
 /* petri has written the host's file, st: whatever state the session goes to, no other program has changed it so far. */
 void writeback_note_host(struct writeback *writeback, const char *path, const struct stat *st);
+
+/* petri has made, replaced or removed what is in a folder of the host's, which was before, and is st now; or has made
+ * the folder itself: before is NULL. So it is known when another program has changed the folder last. */
+void writeback_note_folder(struct writeback *writeback, const char *path, const struct stat *before,
+                           const struct stat *st);
 
 /* A cell has changed the path once more: what kept states have there to be written is another change. */
 void writeback_note_changed(struct writeback *writeback, const char *path);

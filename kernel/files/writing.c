@@ -153,7 +153,10 @@ int writing_begin(const struct writing_options *options, struct writing **ret) {
     writing->options = *options;
     writing->copy.fd = writing->copy.file.fd = -1;
     writing->folders = json_object();
-    int r = writing->folders ? cell_list_changes(options->cell, CELL_FILES_AND_FOLDERS, note, writing) : -ENOMEM;
+    writing->touched = json_object();
+    int r = writing->folders && writing->touched
+                ? cell_list_changes(options->cell, CELL_FILES_AND_FOLDERS, note, writing)
+                : -ENOMEM;
     if (r >= 0) {
         qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
         r = add_due(writing);
@@ -191,9 +194,13 @@ void writing_destroy(struct writing *writing) {
         free(writing->entry[i].path);
         free(writing->entry[i].placed);
     }
+    for (size_t i = 0; i < writing->n_folders; i++)
+        free(writing->folder[i].path);
     free(writing->entry);
+    free(writing->folder);
     free(writing->chunk);
     json_decref(writing->folders);
+    json_decref(writing->touched);
     free(writing);
 }
 
@@ -318,6 +325,7 @@ static void step_files(struct writing *writing) {
 
 static void commit(struct writing *writing) {
     char why[96];
+    writing_plan_touched(writing);
     int r = transaction_n(writing->transaction) ? transaction_commit(writing->transaction) : 0;
     snprintf(why, sizeof why, "nothing is written: %s", strerror(-r));
     writing->phase = WRITING_COMMITTED;

@@ -26,6 +26,13 @@ struct writing_entry {
     const char *conflict; /* why the host's file is kept, which cells see from now on; static, or NULL */
 };
 
+/* A folder of the host's whose names change, or that is made. */
+struct writing_folder {
+    char *path;         /* owned; NULL where there was no memory */
+    size_t made;        /* the change that makes it, counted from 1; 0 where none does */
+    struct stat before; /* all zero where there was nothing */
+};
+
 /* The file that is being staged. */
 struct writing_copy {
     int fd; /* -1 for none */
@@ -54,6 +61,9 @@ struct writing {
     size_t at; /* the current entry of this phase */
     bool too_many;
     json_t *folders; /* by path: true: exists or is planned; false: a file there is removed first; owned */
+    struct writing_folder *folder; /* n_folders of them; owned */
+    size_t n_folders;
+    json_t *touched; /* by path: the index of each; owned */
     struct writing_copy copy;
     char *chunk;           /* owned */
     int64_t skew_ns;       /* how far the clock of the folder's file system is ahead */
@@ -73,6 +83,9 @@ int writing_plan_folders(struct writing *writing, struct writing_entry *entry) M
 
 /* Whether there is a file at the entry's path that may be replaced; then ret_before is its stat(2). */
 bool writing_plan_put(const struct writing *writing, struct writing_entry *entry, struct stat *ret_before);
+
+/* Before the changes are committed: notes the folders that they change, as they are. */
+void writing_plan_touched(struct writing *writing);
 
 /* After all changes: makes cells see the host's files, and notes of which files the session keeps its own version. */
 void writing_settle(struct writing *writing);

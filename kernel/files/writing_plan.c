@@ -9,6 +9,7 @@
 
 #include "kernel/files/writing_inside.h"
 
+#include "base/array.h"
 #include "base/directory.h"
 #include "kernel/base/filename.h"
 #include "kernel/files/artifact_kind.h"
@@ -27,14 +28,14 @@ void writing_refuse(struct writing_entry *entry, const char *format, ...) {
     va_end(args);
 }
 
-/* Whether a folder above a path may have been moved there since the cell was started. */
-static bool is_way_moved(const struct writing *writing, const char *path) {
+/* Whether a folder above a path may have been moved there since the session has seen what is there. */
+static bool is_way_moved(const struct writing *writing, const char *path, const struct stat *of_path) {
     char above[FILENAME_PATH_BYTES + NAME_MAX + 2];
     struct stat st;
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
         if (transaction_look(writing->transaction, above, &st) == 0 && S_ISDIR(st.st_mode) &&
-            writeback_was_moved(writing->options.writeback, &st, writing->skew_ns))
+            writeback_was_moved(writing->options.writeback, above, &st, path, of_path, writing->skew_ns))
             return true;
     }
     return false;
@@ -46,7 +47,8 @@ static const char of_another_user[] = "it belongs to another user";
 static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
     if (st->st_uid != geteuid())
         return of_another_user;
-    return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) && !is_way_moved(writing, path)
+    return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) &&
+                   !is_way_moved(writing, path, st)
                ? NULL
                : WRITING_CONFLICT;
 }
@@ -209,4 +211,33 @@ bool writing_plan_put(const struct writing *writing, struct writing_entry *entry
     if (!entry->conflict)
         *ret_before = st;
     return !entry->conflict;
+}
+
+/* The first n bytes of a path are a folder whose names change; made: the change that makes it, counted from 1, or 0. */
+static void touch(struct writing *writing, const char *path, size_t n, size_t made) {
+    char name[FILENAME_PATH_BYTES + NAME_MAX + 2];
+    struct writing_folder folder = {.made = made};
+    snprintf(name, sizeof name, "%.*s", (int)n, path);
+    const json_t *known = json_object_get(writing->touched, name);
+    if (known && made)
+        writing->folder[json_integer_value(known)].made = made;
+    if (known || array_grow(&writing->folder, writing->n_folders, sizeof *writing->folder) ||
+        json_object_set_new(writing->touched, name, json_integer((json_int_t)writing->n_folders)))
+        return;
+    folder.path = strdup(name);
+    if (!folder.path || transaction_look(writing->transaction, name, &folder.before))
+        folder.before = (struct stat){0};
+    writing->folder[writing->n_folders++] = folder;
+}
+
+void writing_plan_touched(struct writing *writing) {
+    enum journal_kind kind;
+    for (size_t i = 0; i < transaction_n(writing->transaction); i++) {
+        const char *path = transaction_path(writing->transaction, i, &kind);
+        const char *slash = strrchr(path, '/');
+        if (slash)
+            touch(writing, path, (size_t)(slash - path), 0);
+        if (kind == JOURNAL_MAKE_FOLDER)
+            touch(writing, path, strlen(path), i + 1);
+    }
 }

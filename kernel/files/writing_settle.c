@@ -82,7 +82,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     }
     const bool written =
         !entry->conflict && writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0;
-    if (written)
+    if (written && !S_ISDIR(st.st_mode))
         writeback_note_host(writeback, entry->path, &st);
     settle_states(writing, entry, written ? &st : NULL);
     if (release(writing, entry->path) == 1)
@@ -106,7 +106,21 @@ static void release_closed(const struct writing *writing) {
     }
 }
 
+/* Notes what the changes have made of a folder, where that is the one of before, or was made by them. */
+static void settle_folder(const struct writing *writing, const struct writing_folder *folder) {
+    struct writeback *writeback = writing->options.writeback;
+    struct stat st;
+    if (!folder->path || transaction_look(writing->transaction, folder->path, &st) || !S_ISDIR(st.st_mode))
+        return;
+    if (folder->made && transaction_is_staged(writing->transaction, folder->made - 1, &st))
+        writeback_note_folder(writeback, folder->path, NULL, &st);
+    else if (S_ISDIR(folder->before.st_mode) && folder->before.st_ino == st.st_ino)
+        writeback_note_folder(writeback, folder->path, &folder->before, &st);
+}
+
 void writing_settle(struct writing *writing) {
+    for (size_t i = 0; writing->transaction && i < writing->n_folders; i++)
+        settle_folder(writing, &writing->folder[i]);
     for (size_t i = 0; i < writing->n; i++)
         settle_entry(writing, &writing->entry[i]);
     release_closed(writing);

@@ -229,6 +229,75 @@ def test_file_that_the_host_has_changed_since_a_branch_began_is_kept(kernel, tmp
     }
 
 
+# What happens in the folder "g" after a branch has begun that removes it; "petri" and "others" do it in turn.
+IN_FOLDER = {
+    "petri writes a file there again": ([("petri", "open('g/one', 'w').write('later')")], True),
+    "petri makes a file there": ([("petri", "open('g/two', 'w').write('new')")], True),
+    "petri makes a folder there": ([("petri", "os.makedirs('g/deep/er'); open('g/deep/two', 'w').write('new')")], True),
+    "petri removes it and makes it anew": (
+        [("petri", "shutil.rmtree('g')"), ("petri", "os.mkdir('g'); open('g/two', 'w').write('new')")], True,
+    ),
+    "others make a file there": ([("others", "(g / 'two').write_text('theirs')")], False),
+    "others make a file there, then petri": (
+        [("others", "(g / 'two').write_text('theirs')"), ("petri", "open('g/three', 'w').write('new')")], False,
+    ),
+    "others remove a file there, then petri makes one": (
+        [("others", "(g / 'one').unlink()"), ("petri", "open('g/three', 'w').write('new')")], False,
+    ),
+    "others change a file there, then petri makes one": (
+        [("others", "(g / 'one').write_text('theirs')"), ("petri", "open('g/three', 'w').write('new')")], False,
+    ),
+    "others move another folder there": ([("others", "g.rename(g.parent / 'h'); old.rename(g)")], False),
+    "others move another folder there, then petri makes a file in it": (
+        [("others", "g.rename(g.parent / 'h'); old.rename(g)"), ("petri", "open('g/three', 'w').write('new')")], False,
+    ),
+}
+
+
+@pytest.mark.parametrize("row", IN_FOLDER.values(), ids=IN_FOLDER)
+def test_folder_that_a_branch_has_removed_goes_where_only_petri_has_changed_it_since(kernel, tmp_path, row):
+    steps, goes = row
+    g, old = tmp_path / "g", tmp_path / "old"
+    for path in (g, old):
+        path.mkdir()
+        (path / "one").write_text(path.name)
+    made = run(kernel, "import os, shutil; x = 1")
+    aside = branch(kernel, "shutil.rmtree('g')", made)
+    for who, what in steps:
+        kernel.good(what) if who == "petri" else exec(what, {"g": g, "old": old})
+    before = tree(g)
+    restore(kernel, to=aside)
+    said = notes(kernel.good("1"))
+    if goes:
+        assert said == ["Removed: g"] and not g.exists()
+        assert kernel.value("os.path.exists('g')") == "False"
+        return
+    (note,) = said
+    assert note.startswith("Not saved: g ("), note
+    assert note.endswith("it was changed outside of the notebook meanwhile)"), note
+    assert {path: text for path, text in before.items() if text in ("theirs", "old")}.items() <= tree(g).items()
+    assert kernel.value("sorted(os.listdir('g'))") == repr(sorted(tree(g)))
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_file_in_a_folder_that_others_have_moved_there_since_a_branch_began_is_kept(kernel, tmp_path, made):
+    """Its own times don't tell that; nor do those of the folder, where petri has made a file there since."""
+    for name in ("g", "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one").write_text(name)
+    begun = run(kernel, "import os, shutil; x = 1")
+    aside = branch(kernel, "open('g/one', 'w').write('branch')", begun)
+    (tmp_path / "g").rename(tmp_path / "h")
+    (tmp_path / "old").rename(tmp_path / "g")
+    if made:
+        kernel.good("open('g/two', 'w').write('new')")
+    restore(kernel, to=aside)
+    (note,) = notes(kernel.good("1"))
+    assert note == "Saved: g/one (2) (g/one: it was changed outside of the notebook meanwhile)"
+    assert (tmp_path / "g" / "one").read_text() == "old"
+    assert (tmp_path / "g" / "one (2)").read_text() == "branch"
+
+
 def test_change_that_was_undone_before_it_was_written_is_not_written(kernel, tmp_path):
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / ".petri").symlink_to("/tmp")

@@ -95,6 +95,52 @@ static void test_file_that_petri_has_written_in_another_state_may_be_replaced(vo
     assert_false(may_replace("file", 1501));
 }
 
+/* A folder whose names petri changes after others have: since when the state that is gone back to may remove it. */
+static void test_folder_is_as_new_as_what_other_programs_have_changed_in_it(void **state) {
+    const struct stat before = changed_at(900), one = changed_at(1500), two = changed_at(1600);
+    const struct stat others = changed_at(1700), three = changed_at(1800);
+    (void)state;
+    json_auto_t *with = leave_state(CELL_DELETED);
+    writeback_note_folder(&writeback, "file", &before, &one);
+    writeback_note_folder(&writeback, "file", &one, &two);
+    writeback.began_ns = 5000;
+    writeback_go(&writeback, with);
+    assert_true(may_replace("file", 1600));
+    assert_false(may_replace("file", 1601));
+    writeback_note_folder(&writeback, "file", &others, &three);
+    assert_false(may_replace("file", 1800));
+    writeback_note_folder(&writeback, "file", NULL, &three);
+    assert_true(may_replace("file", 1800));
+}
+
+static bool was_moved(const struct stat *folder, const char *file, int64_t changed_ns) {
+    const struct stat st = changed_at(changed_ns);
+    return writeback_was_moved(&writeback, "folder", folder, file, &st, 0);
+}
+
+/* The folder is moved there at 1500; its file is older than the state. */
+static void test_folder_that_was_moved_to_the_way_of_a_file_is_known_since_the_state_has_seen_that(void **state) {
+    const struct stat written = changed_at(2100);
+    struct stat folder = changed_at(900), later = changed_at(2000);
+    folder.st_ctim.tv_nsec = 1500;
+    (void)state;
+    json_auto_t *with = leave_state(CELL_CHANGED);
+    writeback.began_ns = 5000;
+    assert_true(was_moved(&folder, "file", 800));
+    assert_false(was_moved(&folder, "other", 800)); /* the cell has seen it there */
+    writeback_go(&writeback, NULL);
+    assert_false(was_moved(&folder, "file", 800));
+    writeback_go(&writeback, with);
+    assert_false(was_moved(&later, "file", 800));
+    writeback_note_folder(&writeback, "folder", &folder, &later); /* a change of ours doesn't hide that */
+    assert_true(was_moved(&later, "file", 800));
+    writeback_note_host(&writeback, "file", &written);
+    assert_false(was_moved(&later, "file", 2100));
+    assert_true(was_moved(&later, "file", 800));
+    writeback_note_folder(&writeback, "folder", NULL, &folder);
+    assert_false(was_moved(&folder, "file", 800));
+}
+
 static void test_removal_that_is_made_leaves_what_the_host_has(void **state) {
     (void)state;
     json_auto_t *with = leave_state(CELL_DELETED);
@@ -215,6 +261,8 @@ int main(void) {
         CASE(test_file_of_the_host_is_known_as_long_as_the_state_has_seen_it),
         CASE(test_change_that_is_made_is_not_due_where_the_session_goes_and_the_host_s_file_is_known),
         CASE(test_file_that_petri_has_written_in_another_state_may_be_replaced),
+        CASE(test_folder_is_as_new_as_what_other_programs_have_changed_in_it),
+        CASE(test_folder_that_was_moved_to_the_way_of_a_file_is_known_since_the_state_has_seen_that),
         CASE(test_removal_that_is_made_leaves_what_the_host_has),
         CASE(test_version_that_was_overtaken_stays_the_session_s_and_is_not_due),
         CASE(test_file_that_was_written_again_since_is_known_as_it_was_written_last),
