@@ -261,6 +261,15 @@ int session_check(const struct session *session, struct error *ret_error) MUST_C
 int session_restore(struct session *session, struct kept_image *kept, struct error *ret_error) MUST_CHECK;
 
 /*
+ * Gives up what a kept image has at n paths of the notebook's folder, as cell_release_file() does of a cell: the host's
+ * folder has that by now, and cells that are made of the image, and the session once it goes there, see the host's. A
+ * file that the image has open or mapped stays. *ret_released gets n flags: whether it is given up. 0; -ESTALE where
+ * the files are lost; or -errno, then all is as it was. It takes a link for each of the image's files.
+ */
+int session_release_kept(struct session *session, struct kept_image *kept, const char *const *paths, size_t n,
+                         bool *ret_released) MUST_CHECK;
+
+/*
  * What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
  * Without a control group the page tables of all of them are walked, some milliseconds for each gigabyte that one has;
  * with one, those of cells that there are.

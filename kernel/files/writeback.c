@@ -364,9 +364,36 @@ void writeback_note_conflict(struct writeback *writeback, const char *path) {
     json_object_set_new(json_object_get(writeback->own, path), "conflict", json_true());
 }
 
-bool writeback_is_settled(const struct writeback *writeback, const char *path) {
-    const json_t *own = json_object_get(writeback->own, path);
+static bool is_settled(const json_t *own) {
     return json_object_get(own, "conflict") || (json_object_get(own, "inode") && !json_object_get(own, "due"));
+}
+
+bool writeback_is_settled(const struct writeback *writeback, const char *path) {
+    return is_settled(json_object_get(writeback->own, path));
+}
+
+size_t writeback_list_settled(json_t *state, const char ***ret_paths) {
+    const char **paths = state ? malloc((json_object_size(state) + 1) * sizeof *paths) : NULL;
+    const char *path;
+    json_t *entry;
+    size_t n = 0;
+    *ret_paths = paths;
+    if (!paths)
+        return 0;
+    json_object_foreach(state, path, entry) {
+        json_auto_t *own = own_of(entry);
+        if (is_settled(own))
+            paths[n++] = path;
+    }
+    return n;
+}
+
+json_t *writeback_without(json_t *state, const char *const *paths, const bool *is_given_up, size_t n) {
+    json_auto_t *without = json_copy(state);
+    for (size_t i = 0; i < n; i++)
+        if (is_given_up[i])
+            json_object_del(without, paths[i]);
+    return json_object_size(without) > 0 ? steal_pointer(without) : NULL;
 }
 
 static int note_held(void *arg, const char *path, bool is_hosts) {

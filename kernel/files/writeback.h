@@ -76,6 +76,16 @@ json_t *writeback_state(struct writeback *writeback);
 json_t *writeback_state_of(const struct writeback *writeback, const struct cell *cell, int64_t began_ns,
                            json_t *before);
 
+/*
+ * Of what belongs to a state that is kept, these paths have been written, or are another program's by now: its cells
+ * are to see the host's, unless they have the file open. ret_paths is the caller's: free(); its texts are state's. How
+ * many, 0 also where there is no memory.
+ */
+size_t writeback_list_settled(json_t *state, const char ***ret_paths);
+
+/* What belongs to the state once some of n paths are given up. A new reference; NULL where there is nothing. */
+json_t *writeback_without(json_t *state, const char *const *paths, const bool *is_given_up, size_t n);
+
 /* The session has gone to a state with these: of other paths it has no version of its own. NULL for none. */
 void writeback_go(struct writeback *writeback, json_t *state);
 

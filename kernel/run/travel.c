@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100 };
@@ -261,9 +262,28 @@ static void take_limits(struct limits *limits, const struct limits *of_state) {
         limits->values[of_all[i]] = before.values[of_all[i]];
 }
 
+/* What a state had to write, and is written by now, is the host's: its cells are to see that, the first one too. Where
+ * it can't be given up, the first cell does that at its end. */
+static void release_settled(struct runner *runner, struct timeline_node *node) {
+    const char **list;
+    const size_t n = writeback_list_settled(node->state.own_files, &list);
+    auto_free const char **paths = list;
+    auto_free bool *released = calloc(n + 1, sizeof *released);
+    int r = !released ? -ENOMEM : n ? session_release_kept(runner->session, node->image, paths, n, released) : 0;
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_WARNING, "a state has its own versions of files that are written: %s",
+                  strerror(-r));
+    if (r < 0 || n == 0)
+        return;
+    json_t *own_files = writeback_without(node->state.own_files, paths, released, n);
+    json_decref(node->state.own_files);
+    node->state.own_files = own_files;
+}
+
 /* The session has the state of a node then. 0, or -errno with a sentence. */
-static int enter(struct runner *runner, const struct timeline_node *node, struct error *ret_error) {
+static int enter(struct runner *runner, struct timeline_node *node, struct error *ret_error) {
     struct error cause = {0};
+    release_settled(runner, node);
     cell_discard(steal_pointer(runner->ahead));
     int r = session_restore(runner->session, node->image, &cause);
     runner->version++;
@@ -423,7 +443,8 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
 }
 
 /* A branch has all that is of its image, and the session nothing of it. */
-static void begin_branch(struct run *run, const struct timeline_node *node) {
+static void begin_branch(struct run *run, struct timeline_node *node) {
+    release_settled(run->runner, node);
     memcpy(run->result.parent, node->id, sizeof run->result.parent);
     run->asked.limits = node->state.limits;
     run->asked.session_limits = node->state.limits;

@@ -76,6 +76,21 @@ void snapshot_unpin(struct snapshot_version *version);
  */
 int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret);
 
+/* A path that a version is to be without, below "folder" of the layer. */
+struct snapshot_given_up {
+    const char *path;
+    bool is_gone; /* nothing of the version hides what the host has there */
+};
+
+/*
+ * A version of the files of another one, with nothing at n paths that hides what the notebook's folder has there: no
+ * file, no whiteout, and no mark of a folder. What is neither, or has more names than one, stays. As snapshot_keep()
+ * ret is the caller's; NULL where nothing is there to go. It costs a link for each file. 0; -ESTALE where the version
+ * is lost; or -errno.
+ */
+int snapshot_without(struct snapshot_version *base, struct snapshot_given_up *rows, size_t n,
+                     struct snapshot_version **ret);
+
 /* Where its files are: a folder's name below versions; "" where they are the kept ones alone. Until the next call. */
 const char *snapshot_version_name(const struct snapshot_version *version);
 

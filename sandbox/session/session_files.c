@@ -142,8 +142,7 @@ static int restore(struct snapshot *snapshot, void *arg) {
     return snapshot_restore(snapshot);
 }
 
-/* A path of a cell's below the notebook's folder, or NULL. */
-static const char *below_folder(const struct session *session, const char *path) {
+const char *session_files_below_folder(const struct session *session, const char *path) {
     const char *rest = folder_rest("/work", path);
     if (!rest)
         rest = folder_rest(session->folder, path);
@@ -157,7 +156,7 @@ static const char *below_folder(const struct session *session, const char *path)
  */
 static ino_t live_number(const struct session *session, int folder_fd, const char *path, ino_t inode) {
     struct stat st;
-    const char *rest = path ? below_folder(session, path) : NULL;
+    const char *rest = path ? session_files_below_folder(session, path) : NULL;
     return rest && fstatat(folder_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino : inode;
 }
 
@@ -389,7 +388,7 @@ int session_files_release(struct cell *cell, const char *path) {
 static int tell_held(const struct session *session, int live_fd, const char *path, ino_t inode,
                      cell_held_handler *handler, void *arg) {
     struct stat st;
-    const char *rest = path ? below_folder(session, path) : NULL;
+    const char *rest = path ? session_files_below_folder(session, path) : NULL;
     if (!rest || fstatat(live_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return 0; /* a live one, or one that the session has put another in the place of */
     const bool there = fstatat(session->folder_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0;

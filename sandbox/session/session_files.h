@@ -65,6 +65,9 @@ int session_files_restore(const struct cell *cell);
  * lost; or another -errno, after which there is nothing to go on with. */
 int session_files_go(struct session *session, struct snapshot_version *version);
 
+/* A path of a cell's, as Linux tells it, below the notebook's folder; or NULL. Borrowed of path. */
+const char *session_files_below_folder(const struct session *session, const char *path);
+
 /* The numbers of the live files that the current image has open or mapped, and numbers that are none's, sorted.
  * ret_numbers is the caller's. 0 or -errno. */
 int session_files_find_held(const struct session *session, const struct image *image, ino_t **ret_numbers,

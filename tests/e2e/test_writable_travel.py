@@ -147,6 +147,62 @@ def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_
     assert kernel.value("open('old.txt').read()") == "\"somebody's\""
 
 
+LOOK = "[open(n).read() if os.path.exists(n) else None for n in ('old.txt', 'new.txt', 'gone.txt', 'd/in.txt')]"
+
+
+def test_first_cell_in_a_branch_that_is_written_sees_the_folder_as_the_second_one_does(kernel, tmp_path):
+    for name in ("old.txt", "gone.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "d").mkdir()
+    made = run(kernel, "import os, shutil; x = 1")
+    code = "open('old.txt', 'a').write('+b'); open('new.txt', 'w').write('b'); os.remove('gone.txt'); shutil.rmtree('d')"
+    aside = branch(kernel, f"{code}; os.mkdir('d'); open('d/in.txt', 'w').write('b')", made)
+    beyond = branch(kernel, "y = 1", aside)
+    restore(kernel, to=aside)
+    assert kernel.value(LOOK) == kernel.value(LOOK) == "['old.txt+b', 'b', None, 'b']"
+    for name in ("old.txt", "new.txt", "gone.txt", "d/in.txt"):
+        (tmp_path / name).write_text("theirs")
+    (tmp_path / "d" / "more.txt").write_text("theirs")
+    theirs = repr(["theirs"] * 4)
+    for image in (aside, beyond, aside):
+        # Beside the session as where it goes.
+        assert kernel.ask(LOOK, {"from": image, "commit": False}).result == theirs
+        restore(kernel, to=image)
+        assert [kernel.value(LOOK) for _ in range(2)] == [theirs] * 2
+        assert kernel.value("sorted(os.listdir('d'))") == "['in.txt', 'more.txt']"
+    restore(kernel, to=aside)
+    assert notes(kernel.good("open('old.txt', 'a').write('+c')")) == ["Saved: old.txt"]
+    assert (tmp_path / "old.txt").read_text() == "theirs+c"
+    restore(kernel, to=aside)
+    (tmp_path / "old.txt").unlink()
+    assert kernel.value("os.path.exists('old.txt')") == "False"
+
+
+def test_first_cell_after_a_conflict_sees_the_folder_as_the_second_one_does(kernel, tmp_path):
+    (tmp_path / "f").write_text("f")
+    aside = branch(kernel, "open('f', 'w').write('branch')", run(kernel, "x = 1"))
+    (tmp_path / "f").write_text("theirs")
+    restore(kernel, to=aside)
+    assert kernel.value("open('f').read()") == "'branch'"  # which is not written yet
+    assert kernel.value("open('f').read()") == "'theirs'"
+    restore(kernel, to=aside)
+    assert kernel.value("open('f').read()") == "'theirs'"
+    assert folder(tmp_path) == {"f": "theirs", "f (2)": "branch"}
+
+
+def test_file_that_a_branch_has_open_stays_its_own_in_the_first_cell_and_later(kernel, tmp_path):
+    aside = branch(kernel, "log = open('log', 'w'); log.write('1'); log.flush()", run(kernel, "x = 1"))
+    restore(kernel, to=aside)
+    assert notes(kernel.good("1")) == ["Saved: log"]
+    (tmp_path / "log").write_text("theirs")
+    restore(kernel, to=aside)
+    assert [kernel.value("open('log').read()") for _ in range(2)] == ["'1'", "'1'"]
+    assert notes(kernel.good("log.write('2'); log.close()")) == [
+        "Saved: log (2) (log: it was changed outside of the notebook meanwhile)"
+    ]
+    assert kernel.value("open('log').read()") == "'theirs'"
+
+
 def test_file_that_petri_itself_has_written_since_a_branch_began_is_replaced(kernel, tmp_path):
     (tmp_path / "f").write_text("f")
     made = run(kernel, "import os; x = 1")

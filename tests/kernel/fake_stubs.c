@@ -45,6 +45,16 @@ struct session_view session_view(const struct session *session) {
     return (struct session_view){0};
 }
 
+int session_release_kept(struct session *session, struct kept_image *kept, const char *const *paths, size_t n,
+                         bool *ret_released) {
+    (void)session;
+    (void)kept;
+    (void)paths;
+    for (size_t i = 0; i < n; i++)
+        ret_released[i] = false;
+    return 0;
+}
+
 int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
     (void)cell;
     (void)has_time;

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -152,6 +153,35 @@ static void test_removal_that_is_made_leaves_what_the_host_has(void **state) {
     assert_false(may_replace("file", 1500));
 }
 
+/* What is to be written is not, what an own version is the later one of, neither. */
+static void test_state_lists_what_is_the_host_s_by_now_and_is_told_once_that_is_given_up(void **state) {
+    const struct stat written = changed_at(1500);
+    const char *const given_up[] = {"made", "removed"};
+    const bool all[] = {true, true}, none[] = {false, false};
+    const char **paths = NULL;
+    (void)state;
+    static const char *const due[] = {"due", "made", "overtaken", "removed"};
+    for (size_t i = 0; i < 4; i++)
+        writeback_note_own(&writeback, due[i], CELL_CHANGED, true);
+    json_auto_t *with = writeback_state(&writeback);
+    assert_int_equal(writeback_list_settled(with, &paths), 0);
+    free(paths);
+    writeback_note_made(&writeback, "made", &written);
+    writeback_note_made(&writeback, "removed", NULL);
+    writeback_note_overtaken(&writeback, "overtaken", &written);
+    assert_int_equal(writeback_list_settled(with, &paths), 2);
+    assert_true(strcmp(paths[0], "due") != 0 && strcmp(paths[0], "overtaken") != 0);
+    assert_true(strcmp(paths[1], "due") != 0 && strcmp(paths[1], "overtaken") != 0);
+    free(paths);
+    json_auto_t *same = writeback_without(with, given_up, none, 2),
+                *without = writeback_without(with, given_up, all, 2);
+    assert_true(json_equal(same, with));
+    assert_int_equal(json_object_size(without), 2);
+    assert_null(json_object_get(without, "made"));
+    assert_int_equal(writeback_list_settled(NULL, &paths), 0);
+    assert_null(writeback_without(NULL, given_up, none, 2));
+}
+
 /* Or the session would lose what only that state has. */
 static void test_version_that_was_overtaken_stays_the_session_s_and_is_not_due(void **state) {
     const struct stat written = changed_at(1500);
@@ -264,6 +294,7 @@ int main(void) {
         CASE(test_folder_is_as_new_as_what_other_programs_have_changed_in_it),
         CASE(test_folder_that_was_moved_to_the_way_of_a_file_is_known_since_the_state_has_seen_that),
         CASE(test_removal_that_is_made_leaves_what_the_host_has),
+        CASE(test_state_lists_what_is_the_host_s_by_now_and_is_told_once_that_is_given_up),
         CASE(test_version_that_was_overtaken_stays_the_session_s_and_is_not_due),
         CASE(test_file_that_was_written_again_since_is_known_as_it_was_written_last),
         CASE(test_state_knows_the_host_s_file_of_what_it_has_open),
