@@ -47,11 +47,11 @@ void writing_cancel(struct writing *writing, const char *why);
 /*
  * Adds the result of each file to the rows of the report (artifacts.h):
  * "copied_to", "removed" or "refused", and "conflict" where another program has
- * changed the file. Adds rows for files of earlier cells, and for folders that
- * could not be made; ret_more counts those without a row. Called once all is
- * done.
+ * changed the file. Adds rows for folders that could not be made, and to earlier
+ * rows for what was not the cell's to make: earlier cells or a branch had left it to be
+ * written. ret_more counts those without a row. Called once all is done.
  */
-void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_more *ret_more);
+void writing_tell(const struct writing *writing, json_t *rows, json_t *earlier, struct artifacts_more *ret_more);
 
 /* NULL is allowed. */
 void writing_destroy(struct writing *writing);

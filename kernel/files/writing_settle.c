@@ -148,7 +148,7 @@ static void add_row(const struct writing_entry *entry, json_t *rows) {
     json_array_append_new(rows, row);
 }
 
-/* Adds a row for a file of an earlier cell or a folder that could not be made, or counts what has no row. */
+/* Adds a row for what an earlier cell has left or a folder that could not be made, or counts what has no row. */
 static void tell_more(const struct writing_entry *entry, json_t *rows, struct artifacts_more *more) {
     const bool folder = S_ISDIR(entry->mode) && entry->change != CELL_DELETED;
     if ((folder || entry->same) && !entry->due)
@@ -163,7 +163,7 @@ static void tell_more(const struct writing_entry *entry, json_t *rows, struct ar
         more->saved++;
 }
 
-void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_more *ret_more) {
+void writing_tell(const struct writing *writing, json_t *rows, json_t *earlier, struct artifacts_more *ret_more) {
     json_auto_t *by_path = json_object();
     size_t i;
     json_t *row;
@@ -178,6 +178,6 @@ void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_
         if (row)
             tell_row(entry, row);
         else
-            tell_more(entry, rows, ret_more);
+            tell_more(entry, entry->earlier ? earlier : rows, ret_more);
     }
 }

@@ -53,7 +53,9 @@ static void tell_files(const struct run *run, struct artifacts_note *about) {
     about->beside = run->beside;
     about->strict = runner->profile->kind == PROFILE_STRICT;
     about->explains = !runner->told_files && !run->beside && is_notebook(export);
-    json_t *data = artifacts_make_note(run->result.artifact_rows, about);
+    json_auto_t *rows = json_copy(run->result.artifact_rows);
+    json_array_extend(rows, run->result.earlier_rows);
+    json_t *data = artifacts_make_note(rows, about);
     if (!data)
         return;
     runner->told_files |= about->explains;
@@ -69,8 +71,9 @@ static void end_files(struct run *run) {
     run->result.artifacts_omitted = artifacts ? artifacts_omitted(artifacts) : 0;
     struct artifacts_note about = {.more.refused = run->result.artifacts_omitted,
                                    .on_disk = artifacts ? artifacts_on_disk(artifacts) : NULL};
+    run->result.earlier_rows = json_array();
     if (writing)
-        writing_tell(writing, run->result.artifact_rows, &about.more);
+        writing_tell(writing, run->result.artifact_rows, run->result.earlier_rows, &about.more);
     tell_files(run, &about);
     artifacts_destroy(artifacts);
     writing_destroy(writing);

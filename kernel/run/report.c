@@ -71,5 +71,7 @@ json_t *report_run(const struct accounts *accounts, const struct session *sessio
     json_object_update(report, rest);
     if (run->result.artifacts_omitted > 0)
         json_object_set_new(report, "artifacts_omitted", json_integer((json_int_t)run->result.artifacts_omitted));
+    if (json_array_size(run->result.earlier_rows) > 0)
+        json_object_set(report, "artifacts_earlier", run->result.earlier_rows);
     return report;
 }

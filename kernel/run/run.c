@@ -63,6 +63,7 @@ void run_destroy(struct run *run) {
     json_decref(run->now.question.unsent);
     json_decref(run->result.checks);
     json_decref(run->result.artifact_rows);
+    json_decref(run->result.earlier_rows);
     spec_fini(&run->asked.spec);
     json_decref(run->result.inputs.rows);
     json_decref(run->result.cached);

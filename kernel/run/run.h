@@ -124,6 +124,7 @@ struct run_result {
     uint64_t dropped_bytes;   /* of everything but displays, which counts its own */
     struct inputs inputs;     /* files that the request brought and the cell has read */
     json_t *artifact_rows;    /* of the report, owned; NULL for none */
+    json_t *earlier_rows;     /* the same of what earlier cells or a branch had left to be written */
     size_t artifacts_omitted; /* artifacts that have no row */
     json_t *checks;           /* rows of the report, owned; NULL for none */
     json_t *denied;           /* refused system calls: rows of the report, owned */

@@ -2,9 +2,12 @@
 
 import pytest
 
-from folders import notes, tree
+from branches import state_of
+from folders import notes, rows, tree
 from kernels import Kernel
 from travels import branch, restore, run
+
+MEANWHILE = "it was changed outside of the notebook meanwhile"
 
 
 @pytest.fixture
@@ -131,6 +134,25 @@ def test_branch_that_the_session_goes_to_leaves_what_a_cell_leaves(shared_writab
     kernel.good("1")
     assert tree(folders[1]) == tree(folders[0])
     assert modes(folders[1]) == modes(folders[0])
+
+
+def test_what_a_branch_has_left_to_be_written_is_no_artifact_of_the_cell_that_writes_it(kernel, tmp_path):
+    go_to_a_branch(kernel, tmp_path)
+    (tmp_path / "new.txt").write_text("theirs")
+    cell = kernel.ask("open('own.txt', 'w').write('own')", {"expect": {"artifacts": [{"path": "old.txt"}]}})
+    report = cell.report
+    assert list(rows(cell)) == ["own.txt"]
+    assert report["artifacts_earlier"] == [
+        {"path": "new.txt", "action": "created", "copied_to": "new (2).txt", "conflict": MEANWHILE},
+        {"path": "old.txt", "action": "changed", "copied_to": "old.txt"},
+    ]
+    assert report["validation"] == [
+        {"check": "artifact old.txt", "ok": False, "detail": "the cell has not made it"}
+    ]
+    assert notes(cell) == [f"Saved: own.txt, new (2).txt (new.txt: {MEANWHILE}), old.txt"]
+    assert state_of(kernel, report["image"])["files_changed"] == 1
+    cell = kernel.good("1")
+    assert rows(cell) == {} and "artifacts_earlier" not in cell.report
 
 
 def test_change_of_a_branch_that_is_written_is_not_written_again_and_others_may_change_the_file(kernel, tmp_path):
