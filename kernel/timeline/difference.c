@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All that was compared, because two lists of one length may have nothing in common. */
+static const char same_names[] =
+    "none is new, gone, or of another type, size or number; what is in the others was not compared";
+
 struct row {
     const char *sign;
     char text[3][DIFFERENCE_TEXT_BYTES]; /* name, before, after */
@@ -139,15 +143,13 @@ static void put_line(const char *text, struct bytes *plain, struct bytes *html) 
     bytes_append_text(html, "</p>\n");
 }
 
-/* A list with its title; unknown: why there is none, or NULL. */
-static void put_list(const struct rows *rows, const char *title, const char *unknown, struct bytes *plain,
+/* A list with its title; instead: what is said where there is none. */
+static void put_list(const struct rows *rows, const char *title, const char *instead, struct bytes *plain,
                      struct bytes *html) {
     char line[256];
-    snprintf(line, sizeof line, "%s: %s", title, unknown ? unknown : rows->n == 0 ? "nothing differs" : "");
-    if (!unknown && rows->n > 0)
-        line[strlen(line) - 1] = '\0';
+    snprintf(line, sizeof line, rows->n == 0 ? "%s: %s" : "%s:", title, instead);
     put_line(line, plain, html);
-    if (!unknown && rows->n > 0)
+    if (rows->n > 0)
         put_rows(rows, plain, html);
 }
 
@@ -161,10 +163,10 @@ json_t *difference_show(const struct difference *difference) {
     put_line(difference->title, &plain, &html);
     if (named)
         add_names(&names, difference->names);
-    put_list(&names, "Names", named ? NULL : difference->why, &plain, &html);
+    put_list(&names, "Names", named ? same_names : difference->why, &plain, &html);
     struct rows files = {.row = row};
     add_files(&files, difference->files);
-    put_list(&files, "Files", difference->files ? NULL : "they can't be told", &plain, &html);
+    put_list(&files, "Files", difference->files ? "none differs" : "they can't be told", &plain, &html);
     if (difference->is_cut)
         put_line("There are more names or files than are compared: 2,000 of each.", &plain, &html);
     if (!bytes_ok(&plain) || !bytes_ok(&html))

@@ -7,6 +7,11 @@ from conftest import shared_kernel as kernel  # noqa: F401
 pytestmark = pytest.mark.xdist_group("time-travel-diff")  # one process: the kernel is there once
 
 
+SAME_NAMES = (
+    "Names: none is new, gone, or of another type, size or number; what is in the others was not compared"
+)
+
+
 def diff(kernel, line):
     cell = kernel.ask(line, {})
     assert cell.ok, cell.reply.get("evalue")
@@ -34,7 +39,14 @@ def test_diff_shows_names_and_files_of_two_states(kernel):
 
 def test_diff_of_a_state_with_itself_is_nothing(kernel):
     kernel.good("%checkpoint here")
-    assert diff(kernel, "%diff here here") == ["From here to here", "Names: nothing differs", "Files: nothing differs"]
+    assert diff(kernel, "%diff here here") == ["From here to here", SAME_NAMES, "Files: none differs"]
+
+
+def test_diff_of_contents_of_one_type_and_size_says_what_it_compared(kernel):
+    kernel.good("contents = [1, 2]")
+    kernel.good("%checkpoint contents")
+    kernel.good("contents = [3, 4]")
+    assert diff(kernel, "%diff contents")[1:] == [SAME_NAMES, "Files: none differs"]
 
 
 def test_diff_where_the_session_s_python_is_broken_has_files(kernel):

@@ -33,6 +33,7 @@ _DESCRIPTIONS = {
         %diff 3 clean, %diff 3: what differs between two states, or between one and the present one.
 
         Names that are new, gone, or of another type or size, and files of the notebook's folder.
+        Numbers are compared by what they are; what is in other objects is not compared.
         """,
     "forget": """
         %forget NAME: takes the name of a %checkpoint away; then its state goes when there is no room for it.

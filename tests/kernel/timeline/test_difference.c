@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#define SAME_NAMES "none is new, gone, or of another type, size or number; what is in the others was not compared"
+
 static void expect_shown(const char *before, const char *after, const char *files, const char *text) {
     json_t *one = before ? json_loads(before, 0, NULL) : NULL, *other = after ? json_loads(after, 0, NULL) : NULL,
            *listed = files ? json_loads(files, 0, NULL) : NULL;
@@ -31,7 +33,7 @@ static void test_names_that_are_new_changed_and_gone_are_shown(void **state) {
                  "+ f                    function\n"
                  "~ x     int, 1         str, 2 characters\n"
                  "- gone  list, 3 items\n"
-                 "Files: nothing differs\n");
+                 "Files: none differs\n");
 }
 
 static void test_files_have_a_size_where_they_are(void **state) {
@@ -39,7 +41,14 @@ static void test_files_have_a_size_where_they_are(void **state) {
     expect_shown("[]", "[]",
                  "[{\"path\": \"a\", \"change\": \"+\", \"bytes\": 2048}, {\"path\": \"b\", \"change\": \"-\", "
                  "\"bytes\": 1}]",
-                 "From a to b\nNames: nothing differs\nFiles:\n+ a    2.0 KiB\n- b\n");
+                 "From a to b\nNames: " SAME_NAMES "\nFiles:\n+ a    2.0 KiB\n- b\n");
+}
+
+/* A list of three items and another one are the same to it. */
+static void test_names_of_one_type_and_size_are_said_to_be_no_more_than_that(void **state) {
+    static const char names[] = "[[\"x\", \"list\", \"3 items\"]]";
+    (void)state;
+    expect_shown(names, names, "[]", "From a to b\nNames: " SAME_NAMES "\nFiles: none differs\n");
 }
 
 static void test_what_can_t_be_told_says_why(void **state) {
@@ -52,7 +61,7 @@ static void test_rows_that_are_none_are_left_out(void **state) {
     expect_shown(
         "[]",
         "[1, [], [\"x\"], [\"y\", 1, 2], {\"a\": 1}, [\"z\\u001b[31m\", \"int\", \"1\\n2\"], [\"z\", \"a\", null]]",
-        "[]", "From a to b\nNames:\n+ z?[31m    int, 1\nFiles: nothing differs\n");
+        "[]", "From a to b\nNames:\n+ z?[31m    int, 1\nFiles: none differs\n");
 }
 
 static void test_names_beyond_the_number_that_is_shown_are_counted(void **state) {
@@ -79,6 +88,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_that_are_new_changed_and_gone_are_shown),
         cmocka_unit_test(test_files_have_a_size_where_they_are),
+        cmocka_unit_test(test_names_of_one_type_and_size_are_said_to_be_no_more_than_that),
         cmocka_unit_test(test_what_can_t_be_told_says_why),
         cmocka_unit_test(test_rows_that_are_none_are_left_out),
         cmocka_unit_test(test_names_beyond_the_number_that_is_shown_are_counted),
