@@ -36,6 +36,8 @@ static void check_again(const struct travel_line *line) {
     snprintf(number, sizeof number, "%u", line->n);
     snprintf(text, sizeof text, "%s %s %s %s", words[line->travel], line->n > 0 ? number : "", line->argument[0],
              line->argument[1]);
+    if (travel_line_asks(text, strlen(text)))
+        return; /* a comment stood behind an argument "?" */
     INVARIANT(travel_line_read(text, strlen(text), &again, NULL) == 0);
     INVARIANT(again.travel == line->travel && again.n == line->n);
     for (int i = 0; i < TRAVEL_ARGUMENTS_MAX; i++)

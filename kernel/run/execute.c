@@ -70,10 +70,11 @@ static json_t *spec_all(struct run *run, json_t *code, enum limits_line *ret_lin
     if (*ret_line == LIMITS_LINE_SESSION)
         run->asked.session_limits = run->asked.limits;
     account_begin(runner->accounts, run);
-    if (*ret_line == LIMITS_LINE_SESSION && run->beside && run->result.outcome == OUTCOME_OK)
+    if (*ret_line == LIMITS_LINE_SESSION && (run->beside || run->asked.spec.no_commit) &&
+        run->result.outcome == OUTCOME_OK)
         run_set_outcome(run, OUTCOME_REFUSED,
-                        "%limits sets the limits of the session, which a run beside it does not change; begin it with "
-                        "%%limits to set those of this run");
+                        "%limits sets the limits of the session, which a run that is not committed does not change; "
+                        "begin it with %%limits to set those of this run");
     return run->result.outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
@@ -153,8 +154,9 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
             log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
     }
     const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
+    const bool asks = run->result.outcome == OUTCOME_OK && travel_is_question(code);
     run->asked.execution_count = last + run->asked.counts;
-    run->asked.counts &= !goes;
+    run->asked.counts &= !goes && !asks;
     if (run->asked.counts && !run->branch)
         runner->execution_count++;
     if (run->result.outcome == OUTCOME_OK)
@@ -164,6 +166,8 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->asked.execution_count));
     if (run->result.outcome == OUTCOME_OK)
         rest = spec_all(run, code, &line);
+    if (asks && run->result.outcome == OUTCOME_OK)
+        travel_question(run);
     if (run->result.outcome == OUTCOME_OK)
         refuse_check(runner->config, runner->refused, run, code);
     if (run->result.outcome == OUTCOME_OK && goes)

@@ -47,10 +47,8 @@ static json_t *what_ran(const struct accounts *accounts, const struct run *run) 
                      "code_sha256", run->asked.code_sha256, "environment_sha256", accounts->environment_sha256,
                      "profile", accounts->profile->name, "image", travel_image(run), "parent", travel_parent(run),
                      "committed", travel_keeps(run) && !run->result.travelled, "checkpoint",
-                     run->asked.spec.checkpoint[0] && (travel_keeps(run) || travel_branches(run))
-                         ? run->asked.spec.checkpoint
-                         : NULL,
-                     "task", run->asked.spec.task[0] ? run->asked.spec.task : NULL);
+                     travel_names(run) ? run->asked.spec.checkpoint : NULL, "task",
+                     run->asked.spec.task[0] ? run->asked.spec.task : NULL);
 }
 
 static json_t *rows_of(json_t *rows) {

@@ -173,6 +173,11 @@ bool travel_keeps(const struct run *run) {
     return !run->beside && !run->result.rolled_back && !run->asked.spec.no_commit;
 }
 
+bool travel_names(const struct run *run) {
+    return run->asked.spec.checkpoint[0] && run->result.outcome == OUTCOME_OK &&
+           (travel_keeps(run) || travel_branches(run));
+}
+
 bool travel_branches(const struct run *run) {
     return run->branch && run->asked.spec.keeps_branch && !run->result.rolled_back && run->asked.code;
 }
@@ -223,7 +228,7 @@ static void add_step(struct run *run) {
                          : timeline_amend(timeline, run->run_id, image, &state);
     if (r < 0)
         session_forget(runner->session, image);
-    if (r == 0 && run->asked.spec.checkpoint[0])
+    if (r == 0 && travel_names(run))
         r = timeline_name(timeline, timeline->current, run->asked.spec.checkpoint);
     if (r < 0)
         log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
@@ -246,7 +251,7 @@ void travel_keep_branch(struct run *run) {
     r = timeline_branch(timeline, run->result.parent, &cell, image, &state);
     if (r < 0)
         session_forget(runner->session, image);
-    if (r == 0 && run->asked.spec.checkpoint[0])
+    if (r == 0 && travel_names(run))
         r = timeline_name(timeline, timeline_find(timeline, run->run_id), run->asked.spec.checkpoint);
     if (r < 0)
         log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
@@ -433,7 +438,7 @@ int travel_name(struct runner *runner, const char *name, struct error *ret_error
         return error_set(ret_error, EINVAL, "the name \"%.64s\" %s", name, problem);
     if (!timeline->current)
         return error_set(ret_error, EINVAL, "there is no session yet");
-    if (!timeline_find(timeline, name) && (int64_t)count_names(timeline) >= most_names(runner))
+    if (!timeline_find_name(timeline, name) && (int64_t)count_names(timeline) >= most_names(runner))
         return error_set(ret_error, EINVAL,
                          "there are as many checkpoints as the limit history, %" PRId64
                          ", allows beside the present state and the one before it: %%forget one",

@@ -42,6 +42,10 @@ bool travel_keeps(const struct run *run);
 /* Whether a run that has ended leaves an image that is kept beside the session. */
 bool travel_branches(const struct run *run);
 
+/* Whether its image gets the name that the request gives: where the code has raised, that is no state that one wants to
+ * go back to by it, and a state that has the name keeps it. */
+bool travel_names(const struct run *run);
+
 /* Its cell is frozen: keeps the image that it leaves, and adds that to the tree. The cell is only to be discarded then.
  */
 void travel_keep_branch(struct run *run);

@@ -19,6 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char no_state[] = "\"checkpoint\" names what a run leaves, and a line such as %undo leaves nothing; the "
+                               "line %checkpoint names the present state";
+
 /* A line for the user, and the reply. */
 static void say(struct run *run, const char *text) {
     char line[512];
@@ -77,17 +80,21 @@ static void do_restore(struct run *run, const struct travel_line *line) {
 }
 
 static void do_checkpoint(struct run *run, const struct travel_line *line) {
-    const struct timeline_node *current = run->runner->timeline.current;
+    const struct timeline *timeline = &run->runner->timeline;
+    const struct timeline_node *current = timeline->current, *had = timeline_find_name(timeline, line->argument[0]);
     struct error error;
-    char text[IMAGE_NAME_BYTES + 64];
+    char text[IMAGE_NAME_BYTES + 128], count[32];
     if (travel_name(run->runner, line->argument[0], &error) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
         return;
     }
-    if (current->execution_count > 0)
-        snprintf(text, sizeof text, "%s is the state after [%d]", line->argument[0], current->execution_count);
-    else
-        snprintf(text, sizeof text, "%s is the present state", line->argument[0]);
+    snprintf(count, sizeof count, " after [%d]", current->execution_count);
+    int n = snprintf(text, sizeof text, "%s is the %sstate%s", line->argument[0],
+                     current->execution_count > 0 ? "" : "present ", current->execution_count > 0 ? count : "");
+    snprintf(count, sizeof count, "the one after [%d]", had ? had->execution_count : 0);
+    if (had && had != current)
+        snprintf(text + n, sizeof text - (size_t)n, ", and no longer %s",
+                 had->execution_count > 0 ? count : "another one");
     say(run, text);
 }
 
@@ -153,6 +160,19 @@ bool travel_is_line(const json_t *code) {
             handlers[line.travel]);
 }
 
+/* Why a line can't be done for this request; NULL where it can. */
+static const char *why_not(const struct run *run, const struct travel_line *line) {
+    if (run->beside)
+        return "a run beside the session does not change where that is; send it without \"fresh\" and \"from\" to go "
+               "back in the session";
+    if (run->asked.spec.checkpoint[0])
+        return no_state;
+    if (run->asked.spec.no_commit && line->travel != TRAVEL_TIMELINE && line->travel != TRAVEL_DIFF)
+        return "a line that goes somewhere, or gives or takes a name, needs a run that is committed; send it without "
+               "\"commit\"";
+    return NULL;
+}
+
 void travel_line(struct run *run, const json_t *code) {
     struct runner *runner = run->runner;
     struct travel_line line;
@@ -160,16 +180,23 @@ void travel_line(struct run *run, const json_t *code) {
     run->result.travelled = true;
     if (travel_line_read(json_string_value(code), json_string_length(code), &line, &error) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, error.text);
-    else if (run->beside)
-        run_set_outcome(run, OUTCOME_REFUSED,
-                        "a run beside the session does not change where that is; send it without \"fresh\" and "
-                        "\"from\" to go back in the session");
+    else if (why_not(run, &line))
+        run_set_outcome(run, OUTCOME_REFUSED, why_not(run, &line));
     else if (!runner->timeline.current)
         run_set_outcome(run, OUTCOME_SANDBOX, runner->why);
-    else if (run->asked.spec.no_commit && !runner->timeline.held && travel_leave(run, &error) < 0)
-        run_set_outcome(run, OUTCOME_SANDBOX, error.text);
     else
         handlers[line.travel](run, &line);
     if (run->result.outcome == OUTCOME_OK)
         run->result.reply = json_pack("{s:s}", "status", "ok");
+}
+
+bool travel_is_question(const json_t *code) {
+    return json_is_string(code) && travel_line_asks(json_string_value(code), json_string_length(code));
+}
+
+void travel_question(struct run *run) {
+    if (run->asked.spec.checkpoint[0])
+        run_set_outcome(run, OUTCOME_REFUSED, no_state);
+    run->asked.spec.no_commit = true;
+    run->asked.spec.keeps_branch = false;
 }

@@ -143,6 +143,9 @@ struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n
  * of the current node and its ancestors first, then the newest one that has it. NULL where there is none. */
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text);
 
+/* The node that has a name; NULL where none has it. */
+struct timeline_node *timeline_find_name(const struct timeline *timeline, const char *name);
+
 /* Gives a node a name, which has no image_name_problem(). Another one may have had it, which then loses it. 0, or
  * -ENOMEM and nothing is changed. */
 int timeline_name(struct timeline *timeline, struct timeline_node *node, const char *name) MUST_CHECK;

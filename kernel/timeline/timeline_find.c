@@ -31,7 +31,7 @@ static int name_index(const struct timeline_node *node, const char *name) {
     return NOT_THERE;
 }
 
-static struct timeline_node *find_name(const struct timeline *timeline, const char *name) {
+struct timeline_node *timeline_find_name(const struct timeline *timeline, const char *name) {
     for (size_t i = 0; i < timeline->n; i++)
         if (name_index(timeline->node[i], name) != NOT_THERE)
             return timeline->node[i];
@@ -68,14 +68,14 @@ static struct timeline_node *find_number(const struct timeline *timeline, int nu
 }
 
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text) {
-    struct timeline_node *node = find_name(timeline, text);
+    struct timeline_node *node = timeline_find_name(timeline, text);
     if (!node)
         node = find_id(timeline, text); /* that of the first one is "first" */
     return node ? node : find_number(timeline, number_of(text));
 }
 
 int timeline_name(struct timeline *timeline, struct timeline_node *node, const char *name) {
-    struct timeline_node *before = find_name(timeline, name);
+    struct timeline_node *before = timeline_find_name(timeline, name);
     size_t i = 0;
     if (before == node)
         return 0;
@@ -89,7 +89,7 @@ int timeline_name(struct timeline *timeline, struct timeline_node *node, const c
 }
 
 int timeline_unname(struct timeline *timeline, const char *name) {
-    struct timeline_node *node = find_name(timeline, name);
+    struct timeline_node *node = timeline_find_name(timeline, name);
     if (!node)
         return -ENOENT;
     json_array_remove(node->names, (size_t)name_index(node, name));

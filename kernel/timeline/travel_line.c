@@ -1,14 +1,15 @@
 /*
  * travel_line.c - finds the one line of a cell, its word in a table, and reads its arguments as the table says.
  *
- * A cell with more code than the line is left to the worker, where IPython says
- * that it has no such magic: to undo cells in the middle of a cell can't be done.
+ * A cell with more code than the line is left to the worker, whose magic of that
+ * name says that it has to stand alone: to undo cells in the middle of a cell can't
+ * be done. There are the words without their "%", too, and questions such as "%undo?".
  */
 
 #include "travel_line.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* What a line's arguments are. */
@@ -20,13 +21,13 @@ enum kind {
 };
 
 static const struct row {
-    const char *word;
+    const char *word; /* "%" and letters */
     enum kind kind;
     size_t least, most; /* arguments */
     const char *takes;  /* completes "%undo takes …" */
 } rows[] = {
-    [TRAVEL_UNDO] = {"%undo", COUNT, 0, 1, "a number of cells, such as %undo 3"},
-    [TRAVEL_REDO] = {"%redo", COUNT, 0, 1, "a number of cells, such as %redo 3"},
+    [TRAVEL_UNDO] = {"%undo", COUNT, 0, 1, "a number of cells from 1 to 1000000, such as %undo 3"},
+    [TRAVEL_REDO] = {"%redo", COUNT, 0, 1, "a number of cells from 1 to 1000000, such as %redo 3"},
     [TRAVEL_CHECKPOINT] = {"%checkpoint", NAME, 1, 1, "a name without spaces, such as %checkpoint clean"},
     [TRAVEL_RESTORE] = {"%restore", STATES, 1, 1,
                         "the name of a checkpoint or the number of a cell, such as %restore 3"},
@@ -37,6 +38,7 @@ static const struct row {
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] == TRAVEL_N, "each travel has a row");
+_Static_assert(TRAVEL_CELLS_MAX == 1000000, "two sentences say 1000000");
 
 /* A run of bytes in the code. */
 struct span {
@@ -45,7 +47,7 @@ struct span {
 };
 
 static bool is_blank(char c) {
-    return c == ' ' || c == '\t';
+    return c == ' ' || c == '\t' || c == '\f'; /* as Python has it within a line */
 }
 
 /* Takes the next line out of rest, without the blanks around it; Python ends lines with "\r" alone, too. */
@@ -81,11 +83,38 @@ static struct span take_code(struct span *rest) {
     return line.n > 0 && line.at[0] == '#' ? (struct span){line.at, 0} : line;
 }
 
-static enum travel find_row(struct span word) {
-    for (int i = TRAVEL_NONE + 1; i < TRAVEL_N; i++)
-        if (strlen(rows[i].word) == word.n && memcmp(rows[i].word, word.at, word.n) == 0)
-            return (enum travel)i;
+/* Takes the word of a row out of a line, and the blanks after it. TRAVEL_NONE, and line is as it was, where it begins
+ * with none. What stands at the word may only be no part of a name, of another magic then. */
+static enum travel take_travel(struct span *line) {
+    for (int i = TRAVEL_NONE + 1; i < TRAVEL_N; i++) {
+        const size_t n = strlen(rows[i].word);
+        if (line->n < n || memcmp(rows[i].word, line->at, n) != 0)
+            continue;
+        struct span rest = {line->at + n, line->n - n};
+        if (rest.n > 0 && !is_blank(rest.at[0]) && (!ispunct((unsigned char)rest.at[0]) || rest.at[0] == '_'))
+            continue;
+        while (rest.n > 0 && is_blank(rest.at[0]))
+            rest = (struct span){rest.at + 1, rest.n - 1};
+        *line = rest;
+        return (enum travel)i;
+    }
     return TRAVEL_NONE;
+}
+
+/* Takes the question marks at the line's beginning, two at most, or at its end. Whether there are any. */
+static bool take_question(struct span *line, bool at_end) {
+    size_t n = 0;
+    while (n < 2 && n < line->n && line->at[at_end ? line->n - 1 - n : n] == '?')
+        n++;
+    *line = (struct span){at_end ? line->at : line->at + n, line->n - n};
+    return n > 0;
+}
+
+bool travel_line_asks(const char *code, size_t bytes) {
+    struct span rest = {code, bytes}, line = take_code(&rest);
+    const bool asks = take_question(&line, false) || take_question(&line, true);
+    const bool ends_there = line.n > 0 && !is_blank(line.at[line.n - 1]);
+    return asks && ends_there && take_travel(&line) != TRAVEL_NONE && line.n == 0 && take_code(&rest).n == 0;
 }
 
 /* 0 where it is no number from 1 to TRAVEL_CELLS_MAX. */
@@ -101,8 +130,13 @@ static unsigned count_of(struct span word) {
     return n;
 }
 
-static int refuse(const struct row *row, struct error *ret_error) {
-    return error_set(ret_error, EINVAL, "%s takes %s", row->word, row->takes);
+/* word is the one that is not taken. */
+static int refuse(const struct row *row, struct span word, struct error *ret_error) {
+    char text[IMAGE_NAME_BYTES + 1];
+    if (word.n == 0)
+        return error_set(ret_error, EINVAL, "%s takes %s", row->word, row->takes);
+    return error_set(ret_error, EINVAL, "%s takes %s; '%s' is not taken", row->word, row->takes,
+                     image_name_line(word.at, word.n, text, sizeof text));
 }
 
 /* The number i of the arguments of a line of this row. */
@@ -111,7 +145,7 @@ static int read_argument(const struct row *row, struct span word, size_t i, stru
     char name[IMAGE_NAME_BYTES + 1];
     if (row->kind == COUNT) {
         line->n = count_of(word);
-        return line->n > 0 ? 0 : refuse(row, ret_error);
+        return line->n > 0 ? 0 : refuse(row, word, ret_error);
     }
     const char *problem = image_name_text_problem(word.at, word.n);
     if (!problem) {
@@ -125,9 +159,14 @@ static int read_argument(const struct row *row, struct span word, size_t i, stru
                      image_name_line(word.at, word.n, name, sizeof name), problem);
 }
 
+/* Whether a comment begins, where there are n arguments already: what has to be a name may begin with "#", too. */
+static bool is_comment(const struct row *row, struct span line, size_t n) {
+    return line.at[0] == '#' && n >= row->least;
+}
+
 int travel_line_read(const char *code, size_t bytes, struct travel_line *ret_line, struct error *ret_error) {
     struct span rest = {code, bytes}, line = take_code(&rest);
-    struct travel_line read = {.travel = find_row(take_word(&line))};
+    struct travel_line read = {.travel = travel_line_asks(code, bytes) ? TRAVEL_NONE : take_travel(&line)};
     const struct row *row = &rows[read.travel];
     size_t n = 0;
     if (read.travel == TRAVEL_NONE || take_code(&rest).n > 0) {
@@ -135,15 +174,14 @@ int travel_line_read(const char *code, size_t bytes, struct travel_line *ret_lin
         return 0;
     }
     read.n = row->kind == COUNT ? 1 : 0;
-    for (; line.n > 0; n++) {
-        if (n == row->most)
-            return refuse(row, ret_error);
-        int r = read_argument(row, take_word(&line), n, &read, ret_error);
+    for (; line.n > 0 && !is_comment(row, line, n); n++) {
+        const struct span word = take_word(&line);
+        int r = n < row->most ? read_argument(row, word, n, &read, ret_error) : refuse(row, word, ret_error);
         if (r < 0)
             return r;
     }
     if (n < row->least)
-        return refuse(row, ret_error);
+        return refuse(row, (struct span){0}, ret_error);
     *ret_line = read;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "kernel/base/image_name.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum travel {
@@ -36,12 +37,16 @@ struct travel_line {
 };
 
 /*
- * Reads a cell of so many bytes. Empty lines and lines that are comments may stand around the one line, and spaces
- * around it. 0 with ret_line, which is TRAVEL_NONE where the cell is anything else; or -EINVAL where it is one of these
- * lines with arguments that it doesn't take: a sentence in ret_error says what it takes. Arguments are words; a quote
- * is a character like others. That of checkpoint and forget has no image_name_problem(), those of restore and diff
- * have no image_name_text_problem(). The second one of diff is "" where it was left out: the present state.
+ * Reads a cell of so many bytes. Empty lines and lines that are comments may stand around the one line, spaces
+ * around it, and a comment behind its arguments. 0 with ret_line, which is TRAVEL_NONE where the cell is anything else;
+ * or -EINVAL where it is one of these lines with arguments that it doesn't take: a sentence in ret_error says what it
+ * takes. Arguments are words; a quote is a character like others. That of checkpoint and forget has no
+ * image_name_problem(), those of restore and diff have no image_name_text_problem(). The second one of diff is "" where
+ * it was left out: the present state.
  */
 int travel_line_read(const char *code, size_t bytes, struct travel_line *ret_line, struct error *ret_error) MUST_CHECK;
+
+/* Whether a cell only asks what one of these lines does, as IPython has it: "%undo?", "?%undo" or either with "??". */
+bool travel_line_asks(const char *code, size_t bytes);
 
 #endif

@@ -142,11 +142,44 @@ def test_memory_of_a_branch_counts_while_a_state_has_it_that_the_present_one_has
     wait_for(lambda: kept(small) == ["del big"])
 
 
-def test_line_of_a_request_that_keeps_nothing_changes_nothing(kernel):
+def test_line_of_a_request_that_keeps_nothing_is_refused(kernel):
     kernel.good("x = 1")
     kernel.good("x = 2")
-    assert kernel.ask("%undo", {"commit": False}).reply["status"] == "ok"
+    for line in ("%undo", "%restore first", "%checkpoint unkept", "%limits timeout=7s"):
+        refused = kernel.ask(line, {"commit": False})
+        assert (refused.ename, refused.stdout) == ("CellRefused", ""), line
+        assert "is committed" in refused.reply["evalue"] or "is not committed" in refused.reply["evalue"], line
+    assert kernel.run("%restore unkept").ename == "UnknownImage"
     assert kernel.value("x") == "2"
+
+
+def test_question_about_a_line_is_answered_and_no_step(kernel):
+    number = kernel.ask("x = 'asked'", {}).reply["execution_count"]
+    for question in ("%undo?", "?%undo"):
+        answered = kernel.ask(question, {})
+        (page,) = answered.reply["payload"]
+        assert "what it was before its last cell" in page["data"]["text/plain"], question
+    assert kernel.ask("len(In)", {"commit": False}).result == str(number + 2)
+    assert kernel.ask("x", {}).reply["execution_count"] == number + 1
+    kernel.good("%undo 2")
+    assert kernel.ask("'x' in globals() and x == 'asked'", {"commit": False}).result == "False"
+
+
+@pytest.mark.parametrize("code", ["undo", "%undo\nx = 1", "x = 1\n%undo"])
+def test_line_that_does_not_stand_alone_says_how_it_is_written(kernel, code):
+    said = kernel.run(code).reply["evalue"]
+    assert said.endswith("the only line of its cell, with its %: write %undo into a cell of its own."), said
+
+
+def test_name_of_another_state_is_said_to_move_and_stays_where_the_run_raises(kernel):
+    first = kernel.ask("x = 'named'", {"checkpoint": "stays"})
+    raised = kernel.ask("x = 'raised'; 1 / 0", {"checkpoint": "stays"})
+    assert (raised.report["committed"], raised.report.get("checkpoint")) == (True, None)
+    kernel.good("%restore stays")
+    assert kernel.value("x") == "'named'"
+    kernel.good("x = 'moved'")
+    number = first.reply["execution_count"]
+    assert kernel.good("%checkpoint stays").stdout.endswith(f", and no longer the one after [{number}].\n")
 
 
 def test_lines_work_where_the_python_of_the_session_is_broken(kernel):

@@ -3,8 +3,8 @@
 from IPython.core.error import UsageError
 
 _ALONE = (
-    "{0} is read before a cell begins, outside of the sandbox, so it has to be the only line of its cell: move it into "
-    "a cell of its own."
+    "{0} is read before a cell begins, outside of the sandbox, so it has to be the only line of its cell, with its %: "
+    "write {0} into a cell of its own."
 )
 
 _DESCRIPTIONS = {

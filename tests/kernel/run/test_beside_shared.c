@@ -158,7 +158,7 @@ static void test_beside_the_session_its_limits_are_not_changed(void **state) {
     send_fresh("%limits timeout=10s\n1", fresh);
     expect_failure(
         fresh, "busy execute_input error:CellRefused idle", "CellRefused",
-        "The cell was not run: %limits sets the limits of the session, which a run beside it does not change; "
+        "The cell was not run: %limits sets the limits of the session, which a run that is not committed does not change; "
         "begin it with %%limits to set those of this run" STAYS);
     begin_fresh("%%limits timeout=10s\n1", &fresh_a, fresh);
     end(&fresh_a, "ok");

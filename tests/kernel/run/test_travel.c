@@ -216,6 +216,109 @@ static void test_run_without_commit_leaves_the_session_as_it_was(void **state) {
     expect_next_number(3);
 }
 
+static void expect_reply_refused(const char *why) {
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "ename", "CellRefused");
+    assert_non_null(strstr(json_string_value(json_object_get(reply.content, "evalue")), why));
+    assert_null(json_object_get(report_of(&reply), "checkpoint"));
+    message_fini(&reply);
+}
+
+/* The id of the state that a text means, by a restoration there; "" where none does. The session is there then. */
+static void find_state(const char *text, char id[37]) {
+    struct message reply;
+    char line[128], request[37];
+    (void)snprintf(line, sizeof line, "%%restore %s", text);
+    harness_execute(&h, line, request);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const char *image = json_string_value(json_object_get(report_of(&reply), "image"));
+    (void)strcpy(id, image ? image : "");
+    message_fini(&reply);
+    free(harness_heard(&h, request));
+}
+
+/* It would say what it has done, and it would not hold. */
+static void test_line_of_a_run_that_is_not_committed_is_refused(void **state) {
+    static const char *const lines[] = {"%undo", "%redo", "%restore 1", "%checkpoint mine", "%forget theirs"};
+    char one[37], two[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    expect_travel("%checkpoint theirs", two, "theirs is the state after [2]");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        begin_with(lines[i], json_pack("{s:b}", "commit", 0), id);
+        expect_reply_refused("needs a run that is committed");
+        free(harness_heard(&h, id));
+    }
+    begin_with("%timeline", json_pack("{s:b}", "commit", 0), id);
+    expect_report("ok", one, false);
+    free(harness_heard(&h, id));
+    expect_refusal("%restore mine", "UnknownImage", "\"mine\"");
+    expect_travel("%restore theirs", two, "Nothing changes: this is the state after [2]");
+    expect_next_number(3);
+}
+
+static void test_line_whose_request_names_what_it_leaves_is_refused(void **state) {
+    static const char *const lines[] = {"%undo", "%timeline", "%diff first", "%undo?"};
+    char one[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        begin_with(lines[i], json_pack("{s:s}", "checkpoint", "mine"), id);
+        expect_reply_refused("a line such as %undo leaves nothing");
+        free(harness_heard(&h, id));
+    }
+    expect_refusal("%restore mine", "UnknownImage", "\"mine\"");
+    expect_next_number(2);
+}
+
+static void test_question_about_a_line_is_no_step(void **state) {
+    char one[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    harness_execute(&h, "%undo?", id);
+    json_t *request = harness_next_cell(&h);
+    assert_true(json_is_false(json_object_get(request, "store_history")));
+    json_decref(request);
+    harness_done(&h, "ok");
+    expect_report("ok", one, false);
+    free(harness_heard(&h, id));
+    expect_travel("%restore 1", one, "Nothing changes: this is the state after [1]");
+    expect_next_number(2);
+}
+
+static void test_name_that_another_state_has_is_said_to_move(void **state) {
+    char one[37], two[37];
+    (void)state;
+    expect_travel("%checkpoint a", "first", "a is the present state");
+    run_cell("1", one);
+    expect_travel("%checkpoint a", one, "a is the state after [1], and no longer another one");
+    expect_travel("%checkpoint a", one, "a is the state after [1]");
+    run_cell("2", two);
+    expect_travel("%checkpoint a", two, "a is the state after [2], and no longer the one after [1]");
+}
+
+/* Its state is kept, and the one that has the name keeps it. */
+static void test_run_that_raises_gives_no_name(void **state) {
+    struct message reply;
+    char one[37], id[37], named[37];
+    (void)state;
+    run_cell("1", one);
+    expect_travel("%checkpoint good", one, "good is the state after [1]");
+    begin_with("1/0", json_pack("{s:s}", "checkpoint", "good"), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "error");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(report_of(&reply), "outcome", "error");
+    assert_true(json_is_true(json_object_get(report_of(&reply), "committed")));
+    assert_null(json_object_get(report_of(&reply), "checkpoint"));
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+    find_state("good", named);
+    assert_string_equal(named, one);
+}
+
 /* A branch: it has the number of a cell of its image, and takes none of the session's. */
 static void test_branch_runs_beside_the_session_s_own_run(void **state) {
     struct harness_worker branch = {0};
@@ -541,6 +644,11 @@ int main(void) {
         WARM(test_line_beside_code_is_code),
         WARM(test_from_begins_a_branch),
         WARM(test_run_without_commit_leaves_the_session_as_it_was),
+        WARM(test_line_of_a_run_that_is_not_committed_is_refused),
+        WARM(test_line_whose_request_names_what_it_leaves_is_refused),
+        WARM(test_question_about_a_line_is_no_step),
+        WARM(test_name_that_another_state_has_is_said_to_move),
+        WARM(test_run_that_raises_gives_no_name),
         WARM(test_branch_runs_beside_the_session_s_own_run),
         WARM(test_branch_that_is_kept_is_in_the_tree),
         WARM(test_branch_of_what_is_not_there_yet_waits_for_the_runs_before_it),

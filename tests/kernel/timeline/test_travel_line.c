@@ -21,6 +21,13 @@ static const struct {
     {"%undo 3", TRAVEL_UNDO, 3, {NULL}},
     {"  %undo \t 03 \t", TRAVEL_UNDO, 3, {NULL}},
     {"%undo 1000000", TRAVEL_UNDO, 1000000, {NULL}},
+    {"%undo # a comment, 3 words", TRAVEL_UNDO, 1, {NULL}},
+    {"%undo 3 # three", TRAVEL_UNDO, 3, {NULL}},
+    {"%undo#", TRAVEL_UNDO, 1, {NULL}},
+    {"%undo 3\f", TRAVEL_UNDO, 3, {NULL}},
+    {"%checkpoint #1 # the first", TRAVEL_CHECKPOINT, 0, {"#1"}},
+    {"%timeline # where am I?", TRAVEL_TIMELINE, 0, {NULL}},
+    {"%diff 3 #clean", TRAVEL_DIFF, 0, {"3"}},
     {"\n# a comment\r\n \t\n  # another\n%undo 2\r\n\n# one more", TRAVEL_UNDO, 2, {NULL}},
     {"# %redo\r%undo", TRAVEL_UNDO, 1, {NULL}},
     {"%redo", TRAVEL_REDO, 1, {NULL}},
@@ -48,7 +55,11 @@ static const char *const none[] = {
     "%",
     "%undoable",
     "%undo?",
-    "%undo=3",
+    "%undo_3",
+    "%undo3",
+    "%undoé",
+    "%undo??",
+    "??%undo",
     "%Undo",
     "%%undo",
     "%%undo 3",
@@ -70,8 +81,14 @@ static const struct {
     const char *code;
     const char *sentence; /* its beginning */
 } wrong[] = {
-    {"%undo x", "%undo takes a number of cells, such as %undo 3"},
-    {"%undo = 3", "%undo takes a number of cells, such as %undo 3"},
+    {"%undo x", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; 'x' is not taken"},
+    {"%undo = 3", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; '=' is not taken"},
+    {"%undo=3", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; '=3' is not taken"},
+    {"%undo;", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; ';' is not taken"},
+    {"%undo(3)", "%undo takes"},
+    {"%undo 3;", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; '3;' is not taken"},
+    {"%undo ?", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; '?' is not taken"},
+    {"%undo 3?", "%undo takes"},
     {"%undo 0", "%undo takes"},
     {"%undo -1", "%undo takes"},
     {"%undo +1", "%undo takes"},
@@ -80,8 +97,9 @@ static const struct {
     {"%undo 1000001", "%undo takes"},
     {"%undo 4294967297", "%undo takes"},
     {"%undo 99999999999999999999999999", "%undo takes"},
-    {"%undo 3 # three", "%undo takes"},
-    {"%redo x", "%redo takes a number of cells, such as %redo 3"},
+    {"%undo 9999999", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; '9999999' is not taken"},
+    {"%undo 3 three # three", "%undo takes a number of cells from 1 to 1000000, such as %undo 3; 'three' is not"},
+    {"%redo x", "%redo takes a number of cells from 1 to 1000000, such as %redo 3; 'x' is not taken"},
     {"%checkpoint", "%checkpoint takes a name without spaces, such as %checkpoint clean"},
     {"%checkpoint my name", "%checkpoint takes a name without spaces, such as %checkpoint clean"},
     {"%checkpoint 3", "%checkpoint takes a name without spaces, such as %checkpoint clean; the name '3' is a number"},
@@ -95,7 +113,9 @@ static const struct {
     {"%restore 3 4", "%restore takes"},
     {"%restore \xff", "%restore takes"},
     {"%restore " SIXTY_FOUR SIXTY_FOUR, "%restore takes"},
-    {"%timeline all", "%timeline takes nothing behind it"},
+    {"%timeline all", "%timeline takes nothing behind it; 'all' is not taken"},
+    {"%timeline;", "%timeline takes nothing behind it; ';' is not taken"},
+    {"%checkpoint # clean", "%checkpoint takes a name without spaces, such as %checkpoint clean; 'clean' is not"},
     {"%diff", "%diff takes one or two names of checkpoints or numbers of cells, such as %diff 3 clean"},
     {"%diff 1 2 3", "%diff takes"},
     {"%forget", "%forget takes the name of a checkpoint, such as %forget clean"},
@@ -151,6 +171,21 @@ static void test_read_of_a_nul_is_no_end(void **state) {
     assert_int_equal(travel_line_read("%undo 3\0", 8, &line, &error), -EINVAL);
 }
 
+static void test_question_about_a_line_is_known(void **state) {
+    static const char *const asking[] = {"%undo?",       "%undo??",     "?%undo",     "??%undo",
+                                         " %restore?\n", "# a\n%diff?", "%forget?\n#"};
+    static const char *const not [] = {"",           "?",        "%undo",    "undo?",    "?%undo?",       "%undo ?",
+                                       "%undoable?", "%undo 3?", "%undo???", "???%undo", "%undo?\nx = 1", "%undo;?",
+                                       "? %undo",    "%limits?"};
+    (void)state;
+    for (size_t i = 0; i < sizeof asking / sizeof asking[0]; i++)
+        if (!travel_line_asks(asking[i], strlen(asking[i])))
+            fail_msg("'%s' is no question", asking[i]);
+    for (size_t i = 0; i < sizeof not / sizeof not [0]; i++)
+        if (travel_line_asks(not [i], strlen(not [i])))
+            fail_msg("'%s' is a question", not [i]);
+}
+
 static void test_read_uses_only_its_bytes(void **state) {
     struct travel_line line;
     (void)state;
@@ -165,6 +200,7 @@ int main(void) {
         cmocka_unit_test(test_read_of_other_code_is_none),
         cmocka_unit_test(test_read_of_wrong_arguments_says_what_is_taken),
         cmocka_unit_test(test_read_of_a_nul_is_no_end),
+        cmocka_unit_test(test_question_about_a_line_is_known),
         cmocka_unit_test(test_read_uses_only_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
