@@ -37,7 +37,10 @@ class Image:
 
 
 ImageName = Union[str, int, Image]
-"""A checkpoint, the id of a run or "first"; an execution count; or an Image of a timeline."""
+"""A checkpoint, the id of a run, eight characters or more that it alone begins with, or "first"; an execution count; or
+an Image of a timeline."""
+
+SHORT_ID = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Restored:
     """Where the session is after it went to an image.
 
     image: its id. execution_count: of the last run there; 0 for none.
-    detail: what that changed, such as "back before [7]: 2 cells, 1 file, 340 MiB of memory".
+    detail: what that changed, such as 'back before [7]: 1 cell ("x = 1"), 1 file, 340 MiB of memory'.
     """
 
     image: str = ""
@@ -111,16 +114,26 @@ def image_of(images: tuple[Image, ...], image: object) -> Image:
     return found
 
 
+def _by_part(timeline: Timeline, to: str) -> Image | None:
+    """The image whose id alone begins so. Raises UnknownImage where several do."""
+    having = [image for image in timeline.images if len(to) >= SHORT_ID and image.image.startswith(to)]
+    if len(having) > 1:
+        raise UnknownImage(f'the ids of {len(having)} states begin with "{to}"; give more of the one that is meant')
+    return having[0] if having else None
+
+
 def find_image(timeline: Timeline, to: str) -> Image:
-    """The image that is meant, as the kernel finds it: by a name, an id, or the number of a run.
+    """The image that is meant, as the kernel finds it: by a name, an id, the number of a run, or the beginning of an id.
 
     A number is that of a run on the present branch; where that has none, of the newest one. Raises UnknownImage where
     there is none, or none any more.
     """
     images = {image.image: image for image in timeline.images}
     found = next((image for image in timeline.images if to in image.names), None) or images.get(to)
-    if found is None and to.isdecimal():
+    if found is None and to.isdecimal() and not (to.startswith("0") and len(to) >= SHORT_ID):
         found = _numbered(timeline, images, int(to))
+    if found is None:
+        found = _by_part(timeline, to)
     if found is None:
         raise UnknownImage(f'no checkpoint, number of a cell or id of a run is "{to}"; timeline() lists them')
     if not found.kept:

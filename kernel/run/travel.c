@@ -383,8 +383,13 @@ struct timeline_node *travel_find(struct runner *runner, const char *text, struc
     struct timeline_node *node = timeline_find(&runner->timeline, text);
     if (node)
         return travel_check(runner, node, ret_error);
-    (void)error_set(ret_error, ENOENT,
-                    "no checkpoint, number of a cell or id of a run is \"%.64s\"; %%timeline lists them", text);
+    const size_t n = timeline_count_ids(&runner->timeline, text);
+    if (n > 1)
+        (void)error_set(ret_error, ENOENT,
+                        "the ids of %zu states begin with \"%.64s\"; give more of the one that is meant", n, text);
+    else
+        (void)error_set(ret_error, ENOENT,
+                        "no checkpoint, number of a cell or id of a run is \"%.64s\"; %%timeline lists them", text);
     return NULL;
 }
 

@@ -69,7 +69,7 @@ const char *travel_parent(const struct run *run);
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) MUST_CHECK;
 
 /* What going to a node would undo, in a sentence without a full stop that begins in lower case. */
-enum { TRAVEL_TOLD_BYTES = 288 };
+enum { TRAVEL_TOLD_BYTES = 336 };
 void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]);
 
 /* The run goes elsewhere: where it is not kept, travel_end() goes back to where the session is. 0; or -errno with such

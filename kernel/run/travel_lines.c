@@ -67,7 +67,7 @@ static void do_undo(struct run *run, const struct travel_line *line) {
 
 static void do_redo(struct run *run, const struct travel_line *line) {
     go_by(run, timeline_after(&run->runner->timeline, line->n),
-          "there is nothing to redo: no cell after this one was undone");
+          "there is nothing to redo: no cell after this one was undone; %restore goes to any state of %timeline");
 }
 
 static void do_restore(struct run *run, const struct travel_line *line) {

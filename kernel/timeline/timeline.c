@@ -173,23 +173,28 @@ int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell 
 int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) {
     struct timeline_node *node = timeline->current;
-    if (json_array_size(node->names) > 0)
-        return make_current(timeline, run_id, image, state);
+    if (json_array_size(node->names) > 0) {
+        int r = make_current(timeline, run_id, image, state);
+        timeline->current->redo = node->redo; /* it is no step, so there is as much to go on to */
+        return r;
+    }
     set_image(timeline, node, image);
     set_state(node, state);
     return 0;
 }
 
-static bool is_ancestor(const struct timeline_node *ancestor, const struct timeline_node *node) {
-    while (node && node != ancestor)
-        node = node->parent;
-    return node != NULL;
-}
-
 void timeline_go(struct timeline *timeline, struct timeline_node *node) {
-    if (is_ancestor(node, timeline->current))
-        for (struct timeline_node *at = timeline->current; at != node; at = at->parent)
-            at->parent->redo = at;
+    struct timeline_node *from = timeline->current;
+    const struct timeline_node *to = node;
+    /* Up to what the two have in common, as timeline_measure_way(). */
+    while (from != to)
+        if (!to || (from && from->order > to->order)) {
+            if (from->parent)
+                from->parent->redo = from;
+            from = from->parent;
+        } else {
+            to = to->parent;
+        }
     timeline->current = node;
 }
 

@@ -32,6 +32,7 @@ struct kept_image;
 
 enum {
     TIMELINE_ID_BYTES = 37,    /* a run id, or "first" */
+    TIMELINE_SHORT_ID = 8,     /* characters of an id that are enough to mean it, where no other one begins with them */
     TIMELINE_LINE_BYTES = 120, /* of the first line of its code, with the NUL */
     TIMELINE_NODES_MAX = 4096, /* with those whose images are gone; then the oldest of these are forgotten */
 };
@@ -59,7 +60,7 @@ struct timeline_cell {
 
 struct timeline_node {
     struct timeline_node *parent; /* NULL: the first one, or one whose parent is forgotten */
-    struct timeline_node *redo;   /* the child that was left last by going back; NULL for none */
+    struct timeline_node *redo;   /* the child that was left last, or that of what it was amended; NULL for none */
     uint64_t order;               /* of all nodes, by their making; greater than the parent's */
     char id[TIMELINE_ID_BYTES];
     char parent_id[TIMELINE_ID_BYTES]; /* "" for the first one */
@@ -122,7 +123,8 @@ int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell 
 int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) MUST_CHECK;
 
-/* Moves to a node whose image is there. Where that is an ancestor of the current one, redo leads back. */
+/* Moves to a node whose image is there. From each ancestor of the node that is left, whether one goes there or to
+ * another branch, redo leads back to it. */
 void timeline_go(struct timeline *timeline, struct timeline_node *node);
 
 /* The current node is to be gone back to: it and its image stay, whatever there is no room for. */
@@ -139,9 +141,21 @@ struct timeline_node *timeline_before(const struct timeline *timeline, unsigned 
  * none. */
 struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n);
 
-/* The node that a text means: a name, "first", the id of a run, or a number: the execution count of a cell, in the line
- * of the current node and its ancestors first, then the newest one that has it. NULL where there is none. */
+/* The node that a text means: a name, "first", the id of a run, a number as timeline_find_number() has it, or what no
+ * other id than that of a run begins with, TIMELINE_SHORT_ID characters at least. The earlier of these wins. NULL where
+ * there is none. */
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text);
+
+/* The node of a cell with an execution count: in the line of the current node and its ancestors first, then the newest
+ * one that has it. NULL where there is none. */
+struct timeline_node *timeline_find_number(const struct timeline *timeline, int number);
+
+/* How many nodes have ids that begin with a text, which has TIMELINE_SHORT_ID characters at least; else 0. */
+size_t timeline_count_ids(const struct timeline *timeline, const char *text);
+
+/* As many characters of the node's id as timeline_find() needs, and which are no number. Returns buf. */
+const char *timeline_short_id(const struct timeline *timeline, const struct timeline_node *node,
+                              char buf[TIMELINE_ID_BYTES]);
 
 /* The node that has a name; NULL where none has it. */
 struct timeline_node *timeline_find_name(const struct timeline *timeline, const char *name);

@@ -5,6 +5,7 @@
 #include "timeline.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NOT_THERE = -1 };
@@ -45,9 +46,12 @@ static struct timeline_node *find_id(const struct timeline *timeline, const char
     return NULL;
 }
 
-/* 0 where a text is no execution count. */
+/* 0 where a text is no execution count. Part of an id may consist of digits; then it isn't the number 12 as 00000012.
+ */
 static int number_of(const char *text) {
     int number = 0;
+    if (text[0] == '0' && strlen(text) >= TIMELINE_SHORT_ID)
+        return 0;
     for (; *text; text++)
         if (*text < '0' || *text > '9' || __builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, *text - '0', &number))
@@ -55,8 +59,8 @@ static int number_of(const char *text) {
     return number;
 }
 
-static struct timeline_node *find_number(const struct timeline *timeline, int number) {
-    if (number == 0)
+struct timeline_node *timeline_find_number(const struct timeline *timeline, int number) {
+    if (number <= 0)
         return NULL;
     for (struct timeline_node *node = timeline->current; node; node = node->parent)
         if (node->execution_count == number)
@@ -67,11 +71,46 @@ static struct timeline_node *find_number(const struct timeline *timeline, int nu
     return NULL;
 }
 
+static bool begins(const struct timeline_node *node, const char *text, size_t n) {
+    return strncmp(node->id, text, n) == 0;
+}
+
+size_t timeline_count_ids(const struct timeline *timeline, const char *text) {
+    const size_t n = strlen(text);
+    size_t found = 0;
+    for (size_t i = 0; n >= TIMELINE_SHORT_ID && i < timeline->n; i++)
+        found += begins(timeline->node[i], text, n);
+    return found;
+}
+
+/* The one whose id begins with a text; NULL where there is none, or more than one. */
+static struct timeline_node *find_short_id(const struct timeline *timeline, const char *text) {
+    if (timeline_count_ids(timeline, text) != 1)
+        return NULL;
+    size_t i = 0;
+    while (!begins(timeline->node[i], text, strlen(text)))
+        i++;
+    return timeline->node[i];
+}
+
+const char *timeline_short_id(const struct timeline *timeline, const struct timeline_node *node,
+                              char buf[TIMELINE_ID_BYTES]) {
+    for (size_t n = TIMELINE_SHORT_ID; n < TIMELINE_ID_BYTES; n++) {
+        snprintf(buf, n + 1, "%s", node->id);
+        const bool is_number = buf[strspn(buf, "0123456789")] == '\0';
+        if (!is_number && timeline_count_ids(timeline, buf) <= 1)
+            break;
+    }
+    return buf;
+}
+
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text) {
     struct timeline_node *node = timeline_find_name(timeline, text);
     if (!node)
         node = find_id(timeline, text); /* that of the first one is "first" */
-    return node ? node : find_number(timeline, number_of(text));
+    if (!node)
+        node = timeline_find_number(timeline, number_of(text));
+    return node ? node : find_short_id(timeline, text);
 }
 
 int timeline_name(struct timeline *timeline, struct timeline_node *node, const char *name) {

@@ -16,12 +16,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum column { TREE, NOW, LINE, WHEN, TOOK, MEMORY, FILES, NAMES, COLUMN_N };
+/* The last one is left out where all its cells are empty. */
+enum column { TREE, NOW, LINE, WHEN, TOOK, MEMORY, FILES, NAMES, ID, COLUMN_N };
 
-static const char *const titles[COLUMN_N] = {"cell", "now", "first line", "when", "took", "memory", "files", "names"};
+static const char *const titles[COLUMN_N] = {"cell",   "now",   "first line", "when", "took",
+                                             "memory", "files", "names",      "id"};
 
 enum {
     CELL_BYTES = 256,
+    SAID_BYTES = 40, /* of a line of code in a sentence, with the NUL */
     MS_OF_SECOND = 1000,
     MS_OF_MINUTE = 60 * MS_OF_SECOND,
     MS_OF_HOUR = 60 * MS_OF_MINUTE,
@@ -76,6 +79,14 @@ static void names_text(const struct timeline_node *node, char *buf, size_t size)
     }
 }
 
+/* Whether the number of its cell doesn't say which node is meant. */
+static bool needs_id(const struct timeline *timeline, const struct timeline_node *node) {
+    size_t n = 0;
+    for (size_t i = 0; i < timeline->n; i++)
+        n += timeline->node[i]->execution_count == node->execution_count;
+    return node->image && node->parent_id[0] && (n > 1 || node->execution_count == 0);
+}
+
 static void make_row(const struct timeline *timeline, const struct timeline_tree_row *tree, int64_t now_ms,
                      struct row *ret_row) {
     const struct timeline_node *node = tree->node;
@@ -97,6 +108,8 @@ static void make_row(const struct timeline *timeline, const struct timeline_tree
     if (node->files_changed > 0)
         table_count(node->files_changed, "file", text[FILES], CELL_BYTES);
     names_text(node, text[NAMES], CELL_BYTES);
+    if (needs_id(timeline, node))
+        timeline_short_id(timeline, node, text[ID]);
 }
 
 static void make_titles(struct row *ret_row) {
@@ -112,8 +125,12 @@ static void widen(const struct row *row, size_t width[COLUMN_N]) {
     }
 }
 
+static int count_columns(const size_t width[COLUMN_N]) {
+    return width[ID] > 0 ? COLUMN_N : ID;
+}
+
 static void add_text(struct bytes *out, const struct row *row, const size_t width[COLUMN_N]) {
-    for (int i = 0; i < COLUMN_N; i++)
+    for (int i = 0; i < count_columns(width); i++)
         table_add_padded(out, row->text[i], width[i]);
     table_end_line(out);
 }
@@ -132,8 +149,8 @@ static void add_tree(struct bytes *out, const char *text, size_t width) {
 
 static void add_html(struct bytes *out, const struct row *row, bool is_title, const size_t width[COLUMN_N]) {
     bytes_append_text(out, "<tr>");
-    for (int i = 0; i < COLUMN_N; i++) {
-        const bool is_code = i == TREE || i == LINE;
+    for (int i = 0; i < count_columns(width); i++) {
+        const bool is_code = i == TREE || i == LINE || i == ID;
         bytes_append_text(out, is_title ? "<th>" : "<td>");
         bytes_append_text(out, row->is_current ? "<b>" : "");
         bytes_append_text(out, is_code ? "<code>" : "");
@@ -155,13 +172,14 @@ json_t *timeline_show(const struct timeline *timeline, int64_t now_ms) {
     struct row row;
     if (!rows)
         return NULL;
-    make_titles(&row);
-    widen(&row, width);
     for (size_t i = 0; i < timeline->n; i++) {
         make_row(timeline, &rows[i], now_ms, &row);
         widen(&row, width);
     }
     make_titles(&row);
+    if (width[ID] == 0)
+        row.text[ID][0] = '\0';
+    widen(&row, width);
     bytes_append_text(&html, "<table>\n");
     add_text(&plain, &row, width);
     add_html(&html, &row, true, width);
@@ -194,13 +212,13 @@ json_t *timeline_json(const struct timeline *timeline) {
     return steal_pointer(array);
 }
 
-/* The number of the first cell that is undone, in the order of running; 0 where none of them has one. */
-static int first_undone(const struct timeline *timeline, const struct timeline_node *ancestor) {
-    int number = 0;
+/* The first cell that is undone, in the order of running, of those that have a number; the first one where none has. */
+static const struct timeline_node *first_undone(const struct timeline *timeline, const struct timeline_node *ancestor) {
+    const struct timeline_node *first = timeline->current;
     for (const struct timeline_node *node = timeline->current; node && node != ancestor; node = node->parent)
-        if (node->execution_count > 0)
-            number = node->execution_count;
-    return number;
+        if (node->execution_count > 0 || first->execution_count == 0)
+            first = node;
+    return first;
 }
 
 /* " before [7]", whose first words are in before; "" for number 0. Returns buf. */
@@ -211,13 +229,28 @@ static const char *number_text(const char *before, int number, char *buf, size_t
     return buf;
 }
 
-/* "2 cells, 1 file, 340 MiB of memory": what is undone. Returns buf. */
-static const char *undone_text(const struct timeline_way *way, char *buf, size_t size) {
-    char cells[32], files[32], bytes[32];
+/* " ("x = 1")" of one cell, " (from "x = 1" on)" of more: what is undone, by the first line of the first; "" where that
+ * has none. Returns buf. */
+static const char *code_text(const struct timeline_way *way, const struct timeline_node *first, char *buf,
+                             size_t size) {
+    char line[SAID_BYTES];
+    const bool is_one = way->cells == 1;
+    image_name_line(first->line, strlen(first->line), line, sizeof line);
+    buf[0] = '\0';
+    if (line[0])
+        snprintf(buf, size, " (%s\"%s\"%s)", is_one ? "" : "from ", line, is_one ? "" : " on");
+    return buf;
+}
+
+/* "2 cells (from "x = 1" on), 1 file, 340 MiB of memory": what is undone. Returns buf. */
+static const char *undone_text(const struct timeline_way *way, const struct timeline_node *first, char *buf,
+                               size_t size) {
+    char cells[32], code[SAID_BYTES + 16], files[32], bytes[32];
     table_count(way->cells, "cell", cells, sizeof cells);
     table_count(way->files, "file", files, sizeof files);
     table_size(way->bytes, bytes, sizeof bytes);
-    snprintf(buf, size, "%s%s%s%s%s%s", cells, way->files > 0 ? ", " : "", way->files > 0 ? files : "",
+    code_text(way, first, code, sizeof code);
+    snprintf(buf, size, "%s%s%s%s%s%s%s", cells, code, way->files > 0 ? ", " : "", way->files > 0 ? files : "",
              way->bytes > 0 ? ", " : "", way->bytes > 0 ? bytes : "", way->bytes > 0 ? " of memory" : "");
     return buf;
 }
@@ -225,10 +258,11 @@ static const char *undone_text(const struct timeline_way *way, char *buf, size_t
 const char *timeline_tell_way(const struct timeline *timeline, const struct timeline_node *node, char *buf,
                               size_t size) {
     struct timeline_way way;
-    char number[32], undone[128], again[32], cells[32];
+    char number[32], undone[192], again[32], cells[32];
     const int count = node->execution_count;
+    const struct timeline_node *first = first_undone(timeline, node);
     timeline_measure_way(timeline, node, &way);
-    undone_text(&way, undone, sizeof undone);
+    undone_text(&way, first, undone, sizeof undone);
     table_count(way.cells, "cell", cells, sizeof cells);
     table_count(way.again, "cell", again, sizeof again);
     if (node == timeline->current)
@@ -237,7 +271,7 @@ const char *timeline_tell_way(const struct timeline *timeline, const struct time
     else if (node->parent_id[0] == '\0')
         snprintf(buf, size, "back at the beginning: %s", undone);
     else if (way.again == 0)
-        snprintf(buf, size, "back%s: %s", number_text(" before ", first_undone(timeline, node), number, sizeof number),
+        snprintf(buf, size, "back%s: %s", number_text(" before ", first->execution_count, number, sizeof number),
                  undone);
     else if (way.cells == 0)
         snprintf(buf, size, "on%s: %s", number_text(" to ", count, number, sizeof number), again);

@@ -551,6 +551,18 @@ def test_a_state_is_found_as_the_kernel_finds_it(to, current, image):
     assert find_image(timeline, to).image == image
 
 
+def test_a_state_is_found_by_what_its_id_alone_begins_with():
+    ids = ["first", "abcdef01-1", "abcdef01-2", "00000002-1", "12345678-1"]
+    images = [{"image": one, "execution_count": n, "names": [], "kept": True} for n, one in enumerate(ids)]
+    timeline = make_timeline({"status": "ok", "images": images, "current": "first"})
+    for to, found in {"abcdef01-2": 2, "abcdef01-": None, "abcdef0": None, "00000002": 3, "12345678": 4, "02": 2}.items():
+        if found is not None:
+            assert find_image(timeline, to).image == ids[found]
+            continue
+        with pytest.raises(petri.UnknownImage, match="the ids of 2 states begin" if len(to) > 7 else "timeline"):
+            find_image(timeline, to)
+
+
 def test_a_state_that_is_not_kept_is_not_found():
     timeline = make_timeline({"status": "ok", "images": IMAGES, "current": "c"})
     for unknown, sentence in (("4", "timeline\\(\\) lists them"), ("nowhere", "is \"nowhere\""), ("2", "is gone")):

@@ -47,13 +47,43 @@ def test_name_that_is_given_again_moves(kernel):
     assert kernel.value("x") == "2"
 
 
-def test_undo_after_a_cell_that_was_rolled_back_undoes_the_one_before(kernel):
+def test_undo_after_a_cell_that_was_rolled_back_undoes_the_one_before_and_says_so(kernel):
     kernel.good("x = 1")
-    kernel.good("x = 2")
+    number = kernel.ask("x = 2", {}).reply["execution_count"]
     assert kernel.run("x = 3; import os; os._exit(1)").ename == "CellCrashed"
     assert kernel.run("%%limits timeout=300ms\nx = 4\nwhile True: pass").ename == "CellTimeout"
-    kernel.good("%undo")
+    assert kernel.good("%undo").stdout.startswith(f'Back before [{number}]: 1 cell ("x = 2"), ')
     assert kernel.ask("x", {"commit": False}).result == "1"
+
+
+def test_states_of_one_number_are_meant_by_the_ids_that_the_timeline_shows(kernel):
+    kernel.good("%checkpoint common")
+    images = []
+    for n in range(2):
+        kernel.good("%restore common")
+        images.append(run(kernel, f"which = {n}"))
+    (shown,) = kernel.good("%timeline").of("display_data")
+    for n, image in enumerate(images):
+        (row,) = [row for row in shown["data"]["text/plain"].splitlines() if f"which = {n} " in row]
+        short = row.split()[-1]
+        assert image.startswith(short) and len(short) >= 8, row
+        assert f"<code>{short}</code>" in shown["data"]["text/html"]
+        kernel.good(f"%restore {short}")
+        assert kernel.ask("which", {"commit": False}).result == str(n)
+        assert kernel.ask("which", {"from": short, "commit": False}).result == str(n)
+        assert kernel.ask(f"%diff common {short}", {}).ok
+        assert kernel.control("petri_restore_request", {"to": short})["image"] == image
+
+
+def test_redo_after_going_to_another_branch_goes_on_in_the_one_that_was_left(kernel):
+    first = run(kernel, "y = 'first'")
+    images = [run(kernel, f"y = {n}") for n in range(3)]
+    aside = kernel.ask("y = 'aside'", {"from": first, "commit": "branch"}).report["image"]
+    kernel.good(f"%restore {aside}")
+    assert "%restore goes to any state of %timeline" in kernel.run("%redo").reply["evalue"]
+    kernel.good(f"%restore {images[0]}")
+    kernel.good("%redo 2")
+    assert kernel.ask("y", {"commit": False}).result == "2"
 
 
 def test_restoration_asked_for_while_a_cell_runs_comes_after_it(kernel):

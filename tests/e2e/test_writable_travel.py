@@ -73,7 +73,7 @@ def test_who_goes_back_by_a_line_or_a_request_is_told_that_the_folder_stays_as_i
     for name, go in ways.items():
         run(kernel, f"open('made.txt', 'w').write('{name}')")
         said = go()
-        assert said.casefold().startswith("back before [2]: 1 cell, 1 file")
+        assert said.casefold().startswith(f"back before [2]: 1 cell (\"open('made.txt', 'w').write('{name}')\"), 1 file")
         assert said.endswith("; what was written to the folder on the disk stays there")
         assert (tmp_path / "made.txt").read_text() == name
 

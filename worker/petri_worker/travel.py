@@ -25,6 +25,8 @@ _DESCRIPTIONS = {
         """,
     "restore": """
         %restore NAME, %restore 7: the session becomes what it was when it got this name, or after cell [7].
+
+        Where several cells have one number, %timeline shows how the ids of their runs begin: %restore takes these, too.
         """,
     "timeline": """
         %timeline: a table of the states that the session can go back to, and where it is.

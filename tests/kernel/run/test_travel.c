@@ -80,10 +80,10 @@ static void test_undo_goes_back_and_redo_on(void **state) {
     run_cell("1", one);
     run_cell("2", two);
     run_cell("3", three);
-    expect_travel("%undo", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
-    expect_travel("%undo 2", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+    expect_travel("%undo", two, "Back before [3]: 1 cell (\"3\"), 1.0 MiB of memory");
+    expect_travel("%undo 2", "first", "Back at the beginning: 2 cells (from \"1\" on), 2.0 MiB of memory");
     expect_travel("%redo 3", three, "On to [3]: 3 cells");
-    expect_travel("%restore 2", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%restore 2", two, "Back before [3]: 1 cell (\"3\"), 1.0 MiB of memory");
     expect_next_number(3);
     expect_refusal("%redo", "UnknownImage", "nothing to redo");
 }
@@ -101,7 +101,7 @@ static void test_checkpoint_is_found_and_forgotten(void **state) {
     run_cell("1", one);
     expect_travel("%checkpoint base", one, "base is the state after [1]");
     run_cell("2", two);
-    expect_travel("%restore base", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%restore base", one, "Back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
     expect_travel("%restore 2", two, "On to [2]: 1 cell");
     expect_travel("%forget base", two, "base is no name any more; what it named goes when there is no room for it");
     expect_refusal("%restore base", "UnknownImage", "\"base\"");
@@ -156,7 +156,7 @@ static void test_diff_asks_each_state_for_its_names(void **state) {
     answer_names("x", "2");
     expect_report("ok", one, false);
     expect_difference(id, "From [1] to [2]\nNames:\n~ x  int, 1  int, 2\nFiles:\n+ a.txt    3 bytes\n");
-    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%undo", one, "Back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
     assert_string_equal(fake_ephemeral_story(h.session), "create start discard create start discard");
 }
 
@@ -200,7 +200,7 @@ static void test_from_begins_a_branch(void **state) {
     expect_report("ok", one, true);
     free(harness_heard(&h, id));
     expect_next_number(3);
-    expect_travel("%restore branch", NULL, "Back before [3]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%restore branch", NULL, "Back before [3]: 1 cell (\"next\"), 1.0 MiB of memory");
 }
 
 static void test_run_without_commit_leaves_the_session_as_it_was(void **state) {
@@ -405,7 +405,7 @@ static void test_run_from_an_image_that_fails_goes_back(void **state) {
     fake_cell_dies(h.session, &killed);
     expect_report("crash", "first", false);
     free(harness_heard(&h, id));
-    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%undo", one, "Back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
 }
 
 static void test_from_an_unknown_image_is_refused(void **state) {
@@ -435,7 +435,7 @@ static void test_silent_request_belongs_to_the_step_before_it(void **state) {
     expect_text(report_of(&reply), "image", one);
     message_fini(&reply);
     free(harness_heard(&h, id));
-    expect_travel("%undo", "first", "Back at the beginning: 1 cell, 1.0 MiB of memory");
+    expect_travel("%undo", "first", "Back at the beginning: 1 cell (\"1\"), 1.0 MiB of memory");
 }
 
 static void few_states(struct kernel *kernel) {
@@ -456,7 +456,7 @@ static void test_what_makes_room_says_that_it_is_gone(void **state) {
     run_cell("3", three);
     expect_refusal("%restore 1", "UnknownImage", "the state after [1] is gone");
     expect_refusal("%restore first", "UnknownImage", "gone");
-    expect_travel("%restore 2", two, "Back before [3]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%restore 2", two, "Back before [3]: 1 cell (\"3\"), 1.0 MiB of memory");
 }
 
 /* The limit of how many are kept is none of a state's own: those that are kept would go with the next cell. */
@@ -535,6 +535,56 @@ static json_t *ask(const char *msg_type, const char *reply_type, json_t *content
     json_t *reply = harness_reply(&h, CHANNEL_CONTROL, reply_type, id);
     free(harness_heard(&h, id));
     return reply;
+}
+
+/* Wherever one goes from there: to an earlier state, or to another branch. */
+static void test_redo_goes_on_to_what_was_left_by_going_to_a_state(void **state) {
+    char one[37], two[37], three[37], id[37], silent[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    run_cell("3", three);
+    expect_travel("%restore 1", one, "Back before [2]: 2 cells (from \"2\" on), 2.0 MiB of memory");
+    expect_travel("%redo", two, "On to [2]: 1 cell");
+    expect_travel("%redo", three, "On to [3]: 1 cell");
+    begin_with("aside", json_pack("{s:s, s:s}", "from", one, "checkpoint", "aside"), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_report("ok", one, true);
+    free(harness_heard(&h, id));
+    expect_travel("%restore 3", three, "At [3], on another branch: 1 cell undone, 2 cells again");
+    expect_travel("%restore aside", NULL, "At [2], on another branch: 2 cells undone, 1 cell again");
+    find_state(two, id);
+    assert_string_equal(id, two);
+    expect_travel("%redo", three, "On to [3]: 1 cell");
+    expect_travel("%undo", two, "Back before [3]: 1 cell (\"3\"), 1.0 MiB of memory");
+    expect_travel("%checkpoint named", two, "named is the state after [2]");
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "look()", "silent", 1), silent);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_report("ok", two, true);
+    free(harness_heard(&h, silent));
+    expect_travel("%redo", three, "At [3], on another branch: 1 cell undone, 1 cell again");
+    expect_refusal("%redo", "UnknownImage", "%restore goes to any state of %timeline");
+}
+
+/* As a run's id begins: enough of it means its state, where no other one has it so. */
+static void test_part_of_an_id_means_its_state(void **state) {
+    char one[37], two[37], found[37], line[64];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    (void)snprintf(line, sizeof line, "%.8s", one);
+    find_state(line, found);
+    assert_string_equal(found, one);
+    (void)snprintf(line, sizeof line, "%%restore %.7s", two);
+    expect_refusal(line, "UnknownImage", "no checkpoint, number of a cell or id of a run");
+    json_t *reply = ask("petri_restore_request", "petri_restore_reply", json_pack("{s:s%}", "to", two, (size_t)13));
+    expect_text(reply, "image", two);
+    json_decref(reply);
+    memcpy(h.kernel.runner.timeline.current->id, one, 13); /* as two ids may begin */
+    (void)snprintf(line, sizeof line, "%%restore %.13s", one);
+    expect_refusal(line, "UnknownImage", "the ids of 2 states begin with");
 }
 
 static void test_control_lists_names_restores_and_forgets(void **state) {
@@ -637,6 +687,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WARM(test_undo_goes_back_and_redo_on),
         WARM(test_undo_at_the_beginning_is_refused),
+        WARM(test_redo_goes_on_to_what_was_left_by_going_to_a_state),
+        WARM(test_part_of_an_id_means_its_state),
         WARM(test_checkpoint_is_found_and_forgotten),
         WARM(test_present_state_that_is_lost_is_no_place_to_go),
         WARM(test_diff_asks_each_state_for_its_names),

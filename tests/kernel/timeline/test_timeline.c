@@ -200,16 +200,33 @@ static void test_add_after_going_back_keeps_the_branch(void **state) {
     assert_ptr_equal(timeline_after(timeline, 1), new);
 }
 
-static void test_go_to_another_branch_leaves_redo_as_it_is(void **state) {
+static void test_go_to_another_branch_leaves_a_way_on_in_the_one_that_is_left(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *first = timeline->current, *one = add(timeline, 1), *old = add(timeline, 2);
     timeline_go(timeline, one);
-    struct timeline_node *new = add(timeline, 2);
+    struct timeline_node *two = add(timeline, 2), *three = add(timeline, 3), *four = add(timeline, 4);
     timeline_go(timeline, old);
-    assert_ptr_equal(one->redo, old);
-    assert_null(old->redo);
-    assert_null(new->redo);
+    assert_null(timeline_after(timeline, 1));
     assert_null(first->redo);
+    timeline_go(timeline, two);
+    assert_ptr_equal(timeline_after(timeline, 1), three);
+    assert_ptr_equal(timeline_after(timeline, 2), four);
+    timeline_go(timeline, old);
+    timeline_go(timeline, one);
+    assert_ptr_equal(timeline_after(timeline, 1), old);
+}
+
+/* Where nothing is in common any more. */
+static void test_go_to_a_branch_whose_root_is_forgotten_goes_there(void **state) {
+    struct timeline *timeline = *state;
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell cell = {.run_id = "orphan", .execution_count = 9, .started = ""};
+    struct timeline_node *one = add(timeline, 1), *two = add(timeline, 2);
+    assert_int_equal(timeline_branch(timeline, "forgotten", &cell, new_image(), &nothing), 0);
+    timeline_go(timeline, timeline_find(timeline, "orphan"));
+    assert_string_equal(timeline->current->id, "orphan");
+    timeline_go(timeline, one);
+    assert_ptr_equal(timeline_after(timeline, 1), two);
 }
 
 static void test_amend_replaces_the_image(void **state) {
@@ -258,6 +275,52 @@ static void test_find_of_each_kind_of_text_finds_it(void **state) {
                                           "Clean", "run"};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         assert_null(timeline_find(timeline, unknown[i]));
+}
+
+/* A run in the current state, which has an id and whose cell had no number. */
+static struct timeline_node *add_id(struct timeline *timeline, const char *id) {
+    const struct timeline_state nothing = {0};
+    const struct timeline_cell cell = {.run_id = id, .started = ""};
+    assert_int_equal(timeline_add(timeline, &cell, new_image(), &nothing), 0);
+    return timeline->current;
+}
+
+static void test_find_of_the_beginning_of_an_id_finds_the_only_one_that_has_it(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *a = add_id(timeline, "abcdef01-1111"), *b = add_id(timeline, "abcdef01-2222");
+    struct timeline_node *c = add_id(timeline, "abcdef02-3333");
+    char text[TIMELINE_ID_BYTES];
+    assert_ptr_equal(timeline_find(timeline, "abcdef02"), c);
+    assert_ptr_equal(timeline_find(timeline, "abcdef01-2"), b);
+    assert_null(timeline_find(timeline, "abcdef01"));
+    assert_null(timeline_find(timeline, "abcdef01-"));
+    assert_null(timeline_find(timeline, "abcdef0"));
+    assert_null(timeline_find(timeline, "abcdef02-33334"));
+    assert_int_equal(timeline_count_ids(timeline, "abcdef01"), 2);
+    assert_int_equal(timeline_count_ids(timeline, "abcdef0"), 0);
+    assert_string_equal(timeline_short_id(timeline, a, text), "abcdef01-1");
+    assert_string_equal(timeline_short_id(timeline, b, text), "abcdef01-2");
+    assert_string_equal(timeline_short_id(timeline, c, text), "abcdef02");
+    assert_int_equal(timeline_name(timeline, a, "abcdef02"), 0);
+    assert_ptr_equal(timeline_find(timeline, "abcdef02"), a);
+}
+
+/* Of eight characters that are all digits; one that is shown has another one. */
+static void test_find_of_digits_prefers_a_number_and_knows_an_id_where_there_is_none(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *digits = add_id(timeline, "12345678-1111"), *zeros = add_id(timeline, "00000001-1111");
+    struct timeline_node *one = add(timeline, 1), *large;
+    char text[TIMELINE_ID_BYTES];
+    assert_ptr_equal(timeline_find(timeline, "12345678"), digits);
+    assert_ptr_equal(timeline_find(timeline, "00000001"), zeros);
+    assert_ptr_equal(timeline_find(timeline, "01"), one);
+    assert_null(timeline_find_number(timeline, 12345678));
+    assert_null(timeline_find_number(timeline, -1));
+    assert_string_equal(timeline_short_id(timeline, digits, text), "12345678-");
+    large = add(timeline, 12345678);
+    assert_ptr_equal(timeline_find(timeline, "12345678"), large);
+    assert_ptr_equal(timeline_find(timeline, "12345678-"), digits);
+    assert_ptr_equal(timeline_find_number(timeline, 12345678), large);
 }
 
 static void test_find_of_a_number_prefers_the_own_line_then_the_newest(void **state) {
@@ -510,10 +573,13 @@ int main(void) {
         WITH_TIMELINE(test_before_counts_a_node_that_is_gone),
         WITH_TIMELINE(test_go_back_leaves_a_way_on),
         WITH_TIMELINE(test_add_after_going_back_keeps_the_branch),
-        WITH_TIMELINE(test_go_to_another_branch_leaves_redo_as_it_is),
+        WITH_TIMELINE(test_go_to_another_branch_leaves_a_way_on_in_the_one_that_is_left),
         WITH_TIMELINE(test_amend_replaces_the_image),
         WITH_TIMELINE(test_amend_of_a_named_node_adds_a_child),
         WITH_TIMELINE(test_find_of_each_kind_of_text_finds_it),
+        WITH_TIMELINE(test_go_to_a_branch_whose_root_is_forgotten_goes_there),
+        WITH_TIMELINE(test_find_of_the_beginning_of_an_id_finds_the_only_one_that_has_it),
+        WITH_TIMELINE(test_find_of_digits_prefers_a_number_and_knows_an_id_where_there_is_none),
         WITH_TIMELINE(test_find_of_a_number_prefers_the_own_line_then_the_newest),
         WITH_TIMELINE(test_name_of_another_node_moves),
         WITH_TIMELINE(test_unname_takes_it_away),

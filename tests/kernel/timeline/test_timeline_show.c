@@ -151,11 +151,30 @@ static void test_show_continues_straight_to_the_current_cell(void **state) {
     timeline_go(timeline, four);
     check_tree(timeline, "first\n"
                          "[1]\n"
-                         "├─ [2]\n"
+                         "├─ [2]                                                     run-2\n"
                          "│  [3]\n"
-                         "├─ ·\n"
-                         "[2]\n"
+                         "├─ ·                                                       run-6\n"
+                         "[2]                                                        run-4\n"
                          "[4]     *\n");
+}
+
+/* By which it can be meant; as few characters of it as are needed, and none of a state that is gone. */
+static void test_show_of_a_number_that_others_have_has_the_id(void **state) {
+    struct timeline *timeline = *state;
+    const struct timeline_state nothing = {0};
+    static const char *const ids[] = {"abcdef01-0001", "abcdef01-0002", "12345678-0003"};
+    for (size_t i = 0; i < 3; i++) {
+        const struct timeline_cell cell = {.run_id = ids[i], .execution_count = 7, .started = ""};
+        assert_int_equal(
+            timeline_branch(timeline, "first", &cell, i == 1 ? NULL : (struct kept_image *)&an_image, &nothing), 0);
+    }
+    json_auto_t *data = timeline_show(timeline, NOW);
+    const char *plain = text_of(data, "text/plain"), *html = text_of(data, "text/html");
+    assert_non_null(strstr(plain, "  abcdef01-0001\n"));
+    assert_non_null(strstr(plain, "  12345678-\n"));
+    assert_null(strstr(plain, "abcdef01-0002"));
+    assert_non_null(strstr(html, "<th><code>id</code></th>"));
+    assert_non_null(strstr(html, "<td><code>12345678-</code></td></tr>"));
 }
 
 static void test_show_with_nothing_straight_ends_the_last_branch(void **state) {
@@ -333,6 +352,21 @@ static void test_tell_way_without_numbers_leaves_them_out(void **state) {
     check_way(timeline, five, "on to [5]: 3 cells");
 }
 
+static void test_tell_way_back_names_what_is_undone_by_its_first_line(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one;
+    one = add_cell(timeline, (struct timeline_cell){.execution_count = 1, .code = "import this\nthat"});
+    add_cell(timeline, (struct timeline_cell){.execution_count = 2, .code = "x = \"a\x1b[31m\""});
+    check_way(timeline, one, "back before [2]: 1 cell (\"x = \"a?[31m\"\")");
+    add_cell(timeline, (struct timeline_cell){.code = "not counted"});
+    add_cell(timeline, (struct timeline_cell){.execution_count = 3, .code = "y = 1", .files_changed = 1});
+    check_way(timeline, one, "back before [2]: 3 cells (from \"x = \"a?[31m\"\" on), 1 file");
+    check_way(timeline, first, "back at the beginning: 4 cells (from \"import this\" on), 1 file");
+    timeline_go(timeline, first);
+    add_cell(timeline, (struct timeline_cell){.code = "a_line_of_code_that_is_longer_than_what_is_said = 1"});
+    check_way(timeline, first, "back at the beginning: 1 cell (\"a_line_of_code_that_is_longer_than_w…\")");
+}
+
 static void test_tell_way_at_its_longest_fits(void **state) {
     struct timeline *timeline = *state;
     struct timeline_node *first = timeline->current;
@@ -340,9 +374,11 @@ static void test_tell_way_at_its_longest_fits(void **state) {
     for (int i = 0; i < 3; i++)
         add_cell(timeline, (struct timeline_cell){.execution_count = INT32_MAX,
                                                   .bytes_changed = UINT64_MAX / 4,
-                                                  .files_changed = 1U << 30});
+                                                  .files_changed = 1U << 30,
+                                                  .code = "a line of code that is longer than what is said of it"});
     assert_string_equal(timeline_tell_way(timeline, timeline->node[1], buf, sizeof buf),
-                        "back before [2147483647]: 2 cells, 2147483648 files, 8388608 TiB of memory");
+                        "back before [2147483647]: 2 cells (from \"a line of code that is longer than w…\" on), "
+                        "2147483648 files, 8388608 TiB of memory");
     assert_string_equal(timeline_tell_way(timeline, first, buf, 12), "back at the");
 }
 
@@ -354,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_show_rounds_times_and_sizes),
         cmocka_unit_test(test_show_of_an_empty_timeline_has_titles),
         WITH_TIMELINE(test_show_continues_straight_to_the_current_cell),
+        WITH_TIMELINE(test_show_of_a_number_that_others_have_has_the_id),
         WITH_TIMELINE(test_show_with_nothing_straight_ends_the_last_branch),
         WITH_TIMELINE(test_show_of_a_forgotten_parent_is_marked),
         WITH_TIMELINE(test_show_of_branches_in_branches_has_an_end),
@@ -364,6 +401,7 @@ int main(void) {
         WITH_TIMELINE(test_tell_way_back_has_what_is_undone),
         WITH_TIMELINE(test_tell_way_to_another_branch_says_so),
         WITH_TIMELINE(test_tell_way_without_numbers_leaves_them_out),
+        WITH_TIMELINE(test_tell_way_back_names_what_is_undone_by_its_first_line),
         WITH_TIMELINE(test_tell_way_at_its_longest_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
