@@ -19,13 +19,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-bool kept_has(const struct session *session, const struct image *image) {
-    const struct kept_image *kept = session->kept;
-    while (kept && kept->image != image)
-        kept = kept->next;
-    return kept;
-}
-
 void kept_leave(const struct session *session, struct image *image, const struct image *to) {
     const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &session->area};
     int r = kept_has(session, image) ? sockets_leave(&image->descriptors, &keeper) : 0;
@@ -34,13 +27,6 @@ void kept_leave(const struct session *session, struct image *image, const struct
     for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
         if (kept->image != to)
             shared_free_room(&kept->image->shared, &kept->image->descriptors, kept->image->keeper, &to->shared);
-}
-
-size_t kept_list_keepers(const struct session *session, pid_t *ret_pids, size_t max) {
-    size_t n = 0;
-    for (const struct kept_image *kept = session->kept; kept && n < max; kept = kept->next)
-        ret_pids[n++] = kept->image->keeper;
-    return n;
 }
 
 int session_keep(struct session *session, struct kept_image **ret_kept) {

@@ -117,7 +117,7 @@ static void test_present_state_that_is_lost_is_no_place_to_go(void **state) {
     expect_travel("%restore 2", two, "Nothing changes: this is the state after [2]");
     fake_plan(h.session, &(struct fake_plan){.lost = -ESRCH, .detail = "killed"});
     expect_refusal("%restore 2", "SandboxError", "killed");
-    expect_travel("%undo", one, "Back before [2]: 1 cell, 1.0 MiB of memory");
+    expect_travel("%undo", one, "Back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
 }
 
 static void expect_report(const char *outcome, const char *parent, bool committed) {
@@ -466,10 +466,10 @@ static void test_what_bounds_all_states_stays_when_one_goes_back(void **state) {
     run_cell("1", one);
     run_cell("%limits history=5", two);
     run_cell("3", three);
-    expect_travel("%restore 1", one, "Back before [2]: 2 cells, 2.0 MiB of memory");
+    expect_travel("%restore 1", one, "Back before [2]: 2 cells (from \"%limits history=5\" on), 2.0 MiB of memory");
     run_cell("4", branch);
     expect_travel("%restore 3", three, "At [3], on another branch: 1 cell undone, 2 cells again");
-    expect_travel("%restore first", "first", "Back at the beginning: 3 cells, 3.0 MiB of memory");
+    expect_travel("%restore first", "first", "Back at the beginning: 3 cells (from \"1\" on), 3.0 MiB of memory");
 }
 
 /* As little as what states may hold where the machine is short of memory, so that it does not matter whether it is. */
@@ -500,7 +500,7 @@ static void test_states_that_hold_too_much_go_after_a_while(void **state) {
     take_a_turn();
     assert_non_null(strstr(fake_story(h.session), "measure"));
     expect_refusal("%restore first", "UnknownImage", "gone");
-    expect_travel("%restore 1", one, "Back before [2]: 2 cells, 2.0 MiB of memory");
+    expect_travel("%restore 1", one, "Back before [2]: 2 cells (from \"2\" on), 2.0 MiB of memory");
 }
 
 static void test_states_that_are_found_to_hold_little_stay(void **state) {
@@ -512,7 +512,7 @@ static void test_states_that_are_found_to_hold_little_stay(void **state) {
     put_forward(HELD_MS * CLOCK_MS);
     take_a_turn();
     assert_non_null(strstr(fake_story(h.session), "measure"));
-    expect_travel("%restore first", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+    expect_travel("%restore first", "first", "Back at the beginning: 2 cells (from \"1\" on), 2.0 MiB of memory");
 }
 
 static void test_states_that_hold_little_at_most_are_not_measured(void **state) {
@@ -525,7 +525,7 @@ static void test_states_that_hold_little_at_most_are_not_measured(void **state) 
     put_forward(HELD_MS * CLOCK_MS);
     take_a_turn();
     assert_null(strstr(fake_story(h.session), "measure"));
-    expect_travel("%restore first", "first", "Back at the beginning: 2 cells, 2.0 MiB of memory");
+    expect_travel("%restore first", "first", "Back at the beginning: 2 cells (from \"1\" on), 2.0 MiB of memory");
 }
 
 /* A request on control: its reply's content, the caller's. */
