@@ -272,7 +272,7 @@ int session_release_kept(struct session *session, struct kept_image *kept, const
 /*
  * What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
  * Without a control group the page tables of all of them are walked, some milliseconds for each gigabyte that one has;
- * with one, those of cells that there are.
+ * with one, those of cells that run.
  */
 uint64_t session_kept_bytes(struct session *session);
 

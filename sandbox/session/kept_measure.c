@@ -61,12 +61,14 @@ static bool is_image(const struct session *session, const struct cell *cell) {
     return cell->result && kept_has(session, cell->result);
 }
 
-/* What cells have in these groups. */
+/* What cells that run have in these groups. Of one that was made ahead the few pages that it was given count: nobody
+ * waits for them to be told from the image's. */
 static uint64_t own_of_cells(const struct session *session) {
     uint64_t bytes = 0;
     struct cell_parts parts;
     for (const struct cell *cell = session->cells; cell; cell = cell->next) {
-        if (is_image(session, cell) || !counts_group(session, (unsigned)(cell_group(cell) - session->host.groups)))
+        if (!cell->started || is_image(session, cell) ||
+            !counts_group(session, (unsigned)(cell_group(cell) - session->host.groups)))
             continue;
         cell_read_parts(cell, &parts);
         bytes += parts.own_bytes;

@@ -103,6 +103,19 @@ static void test_v2_reading_without_a_file_or_a_line_fails_and_leaves_the_output
     }
 }
 
+static void test_anonymous_memory_is_read_as_each_version_names_it(void **state) {
+    const struct fixture *fixture = *state;
+    uint64_t bytes = 1;
+    put_v2_files(fixture);
+    assert_int_equal(resources_v2.read_anonymous(&fixture->group, &bytes), 0);
+    assert_int_equal(bytes, 314572800);
+    put(fixture, "memory.stat", "cache 5\nrss 4096\nrss_huge 1\ntotal_cache 6\ntotal_rss_huge 7\ntotal_rss 8192\n");
+    assert_int_equal(resources_v1.read_anonymous(&fixture->group, &bytes), 0);
+    assert_int_equal(bytes, 8192);
+    assert_true(resources_v2.read_anonymous(&fixture->group, &bytes) < 0);
+    assert_int_equal(bytes, 8192);
+}
+
 static void test_v2_limit_is_written_in_bytes_and_swap_is_zero(void **state) {
     const struct fixture *fixture = *state;
     put(fixture, "memory.max", "");
@@ -187,6 +200,7 @@ int main(void) {
         TEST(test_v2_reading_leaves_out_cache_and_counts_shared_memory),
         TEST(test_v2_reading_with_more_cache_than_memory_is_zero),
         TEST(test_v2_reading_without_a_file_or_a_line_fails_and_leaves_the_output),
+        TEST(test_anonymous_memory_is_read_as_each_version_names_it),
         TEST(test_v2_limit_is_written_in_bytes_and_swap_is_zero),
         TEST(test_v2_without_a_limit_max_is_written),
         TEST(test_v2_limit_without_the_controller_fails),
