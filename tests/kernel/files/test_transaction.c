@@ -135,6 +135,28 @@ static void test_transaction_before_commit_changes_nothing(void **state) {
     assert_false(is_there(JOURNAL_FOLDER));
 }
 
+/* Only what it has made itself is told to be what was staged. */
+static void test_transaction_folder_that_others_make_meanwhile_is_theirs(void **state) {
+    struct stat ours, theirs;
+    enum journal_kind kind;
+    (void)state;
+    struct transaction *transaction = begin();
+    assert_int_equal(transaction_add(transaction, JOURNAL_MAKE_FOLDER, "ours", NULL), 0);
+    assert_int_equal(transaction_add(transaction, JOURNAL_MAKE_FOLDER, "theirs", NULL), 0);
+    assert_int_equal(transaction_commit(transaction), 0);
+    tree_folder("theirs");
+    assert_true(transaction_step(transaction, CLOCK_NEVER));
+    expect_result(transaction, 1, 0, "theirs");
+    assert_string_equal(transaction_path(transaction, 1, &kind), "theirs");
+    assert_int_equal(kind, JOURNAL_MAKE_FOLDER);
+    assert_int_equal(transaction_look(transaction, "ours", &ours), 0);
+    assert_int_equal(transaction_look(transaction, "theirs", &theirs), 0);
+    assert_true(transaction_is_staged(transaction, 0, &ours));
+    assert_false(transaction_is_staged(transaction, 1, &theirs));
+    transaction_close(transaction);
+    assert_false(is_there(JOURNAL_FOLDER));
+}
+
 static void test_transaction_keeps_files_that_others_have_changed(void **state) {
     (void)state;
     tree_file("one.txt", "one");
@@ -386,6 +408,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_transaction_after_commit_makes_its_changes),
         TEST(test_transaction_before_commit_changes_nothing),
+        TEST(test_transaction_folder_that_others_make_meanwhile_is_theirs),
         TEST(test_transaction_keeps_files_that_others_have_changed),
         TEST(test_transaction_follows_no_link),
         TEST(test_transaction_does_not_make_removed_changes),
