@@ -276,7 +276,7 @@ static void release_settled(struct runner *runner, struct timeline_node *node) {
     auto_free bool *released = calloc(n + 1, sizeof *released);
     int r = !released ? -ENOMEM : n ? session_release_kept(runner->session, node->image, paths, n, released) : 0;
     if (r < 0)
-        log_write(runner->log, LOG_LEVEL_WARNING, "a state has its own versions of files that are written: %s",
+        log_write(runner->log, LOG_LEVEL_DEBUG, "a state has its own versions of files that are written: %s",
                   strerror(-r));
     if (r < 0 || n == 0)
         return;

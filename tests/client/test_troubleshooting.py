@@ -101,6 +101,7 @@ DEBUG = {
     "the interpreter is ready",
     "the interpreter has preloaded what is needed for …",
     "… huge pages were made of the session's memory",
+    "a state has its own versions of files that are written: …",
 }
 NOT_A_STEP = "STEP_NONE"
 
