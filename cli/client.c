@@ -308,18 +308,15 @@ static void take_result(struct cell_outputs *outputs, const json_t *content) {
     outputs->result = json_incref(json_object_get(json_object_get(content, "data"), "text/plain"));
 }
 
-static bool is_note(const json_t *content) {
-    const char *petri = json_string_value(json_object_get(json_object_get(content, "transient"), "petri"));
-    return petri && strcmp(petri, "note") == 0;
-}
-
 static void take_display(struct cell_outputs *outputs, const json_t *content) {
-    if (is_note(content)) {
+    json_t *petri = json_object_get(json_object_get(content, "transient"), "petri"); /* of the kernel's own */
+    if (json_is_string(petri) && strcmp(json_string_value(petri), "note") == 0) {
         json_array_append(outputs->notes, json_object_get(json_object_get(content, "data"), "text/plain"));
         return;
     }
-    json_array_append_new(outputs->displays, json_pack("{s:O?, s:O?}", "data", json_object_get(content, "data"),
-                                                       "metadata", json_object_get(content, "metadata")));
+    json_array_append_new(outputs->displays,
+                          json_pack("{s:O?, s:O?, s:O*}", "data", json_object_get(content, "data"), "metadata",
+                                    json_object_get(content, "metadata"), "petri", petri));
 }
 
 static const struct {

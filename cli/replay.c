@@ -63,6 +63,8 @@ void replay_of_report(const json_t *report, const struct redaction *redaction, s
         .displays = json_array(),
     };
     json_array_foreach(json_object_get(report, "displays"), i, display) {
+        if (json_object_get(display, "petri")) /* a table of the kernel's, which is in no record */
+            continue;
         json_array_append_new(ret_side->displays, redact_json(redaction, json_object_get(display, "data"), &count));
     }
 }

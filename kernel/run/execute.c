@@ -26,6 +26,7 @@
 #include "kernel/run/cache.h"
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/stream.h"
 #include "kernel/run/travel.h"
 #include "kernel/run/travel_lines.h"
 
@@ -92,13 +93,13 @@ static void show_limits(const struct run *run) {
         used.session[LIMIT_MEMORY] = (int64_t)usage_memory_bytes();
     }
     json_t *data = limits_show(runner->profile, &limits, &used);
-    if (data)
+    if (data) /* no record has it, as no other run has its figures: petri replay leaves it out by the mark */
         iopub_publish(runner->jupyter, run->request->message.header, "display_data",
-                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+                      json_pack("{s:o, s:{}, s:{s:s}}", "data", data, "metadata", "transient", "petri", "limits"));
 }
 
 /* %limits with values: which the session has from now on. */
-static void tell_session_limits(const struct run *run) {
+static void tell_session_limits(struct run *run) {
     const struct runner *runner = run->runner;
     char value[32], line[1024];
     size_t n = (size_t)snprintf(line, sizeof line, "From this cell on the session has");
@@ -109,10 +110,10 @@ static void tell_session_limits(const struct run *run) {
                 line + n, sizeof line - n, "%s %s %s", n > before ? "," : "", limit_rows[i].name,
                 limits_text(limit_rows[i].unit, run->asked.session_limits.values[i], value, sizeof value));
     n += (size_t)snprintf(line + n, sizeof line - n, "%s.\n", n > before ? "" : " the limits that it had");
-    iopub_stream(runner->jupyter, run->request->message.header, "stdout", line, n);
+    stream_text(run, "stdout", line, n);
 }
 
-static void tell_limits(const struct run *run, enum limits_line line) {
+static void tell_limits(struct run *run, enum limits_line line) {
     if (run->asked.silent)
         return;
     if (line == LIMITS_LINE_SHOW)

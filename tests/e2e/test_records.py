@@ -336,6 +336,19 @@ def test_replay_of_a_session_has_the_recorded_tree(database, start):
     assert text[0] == f"[1]   {run['one'][:8]}  the same  x = 1"
 
 
+def test_replay_of_a_session_whose_limits_a_cell_has_set_and_shown_finds_no_difference(database, start):
+    kernel = start()
+    session = ask(kernel, "x = 1").report["session_id"]
+    told = ask(kernel, "%limits timeout=50s\nprint(x)")
+    ask(kernel, "%limits timeout=40s memory=1G")
+    assert ask(kernel, "%limits").of("display_data")
+    kernel.close()
+    outputs = json.loads(petri("show", told.report["run_id"], "--json").stdout)["outputs"]
+    assert outputs[0]["text"] == told.stdout == "From this cell on the session has timeout 50 s.\n1\n"
+    answer = replay_session(session)
+    assert answer["same"] and answer["same_tree"], answer
+
+
 def test_replay_of_a_session_with_branches_has_the_recorded_tree(database, start):
     """Of three that ran at once the second is kept; and one ran beside the session while that had gone on."""
     kernel = start()
