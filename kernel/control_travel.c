@@ -3,7 +3,7 @@
  *
  * While the session's own run is under way its cell is of the image that a request wants to
  * leave: it is finished and kept first, and then the session goes where the request says, before
- * any other request begins.
+ * any other request begins. What can't be meant is refused before it waits.
  */
 
 #include "control_travel.h"
@@ -12,6 +12,7 @@
 #include "kernel/kernel.h"
 #include "kernel/run/travel.h"
 #include "kernel/timeline/timeline_show.h"
+#include "kernel/timeline/travel_line.h"
 
 #include <errno.h>
 #include <string.h>
@@ -71,16 +72,67 @@ static void restore(struct kernel *kernel, const struct request *request) {
                              node->state.execution_count, "detail", told));
 }
 
+static bool is_text(const json_t *json) {
+    return json_is_string(json) && strlen(json_string_value(json)) == json_string_length(json);
+}
+
+static int check_name(const json_t *content, struct error *ret_error) {
+    return is_text(json_object_get(content, "name"))
+               ? 0
+               : error_set(ret_error, EINVAL, "\"name\" has to be a text without NUL");
+}
+
+static int check_to(const json_t *to, struct error *ret_error) {
+    const json_int_t number = json_integer_value(to);
+    const char *problem = is_text(to) ? image_name_text_problem(json_string_value(to), json_string_length(to)) : NULL;
+    if (problem)
+        return error_set(ret_error, EINVAL, "the text of \"to\" %s", problem);
+    return is_text(to) || number > 0 ? 0
+                                     : error_set(ret_error, EINVAL,
+                                                 "\"to\" has to be a checkpoint, the number of a cell, the id of a run "
+                                                 "or \"first\"");
+}
+
+static int check_place(const json_t *content, struct error *ret_error) {
+    const json_t *to = json_object_get(content, "to"), *undo = json_object_get(content, "undo");
+    const json_int_t n = json_integer_value(undo ? undo : json_object_get(content, "redo"));
+    if (json_object_size(content) != 1)
+        return error_set(ret_error, EINVAL, "it has to have one of \"to\", \"undo\" and \"redo\", and only one");
+    if (to)
+        return check_to(to, ret_error);
+    return n >= 1 && n <= TRAVEL_CELLS_MAX
+               ? 0
+               : error_set(ret_error, EINVAL, "\"%s\" has to be a number of cells from 1 to %d", undo ? "undo" : "redo",
+                           TRAVEL_CELLS_MAX);
+}
+
+enum { KEYS_MAX = 3 };
 static const struct row {
     const char *msg_type;
     void (*answer)(struct kernel *kernel, const struct request *request);
-    bool waits; /* for the session's own run to be over */
+    const char *keys[KEYS_MAX + 1];                               /* of its content, up to NULL */
+    int (*check)(const json_t *content, struct error *ret_error); /* of their values; or NULL */
+    bool waits;                                                   /* for the session's own run to be over */
 } rows[] = {
-    {"petri_checkpoint_request", checkpoint, false},
-    {"petri_forget_request", forget, false},
-    {"petri_restore_request", restore, true},
-    {"petri_timeline_request", timeline, false},
+    {"petri_checkpoint_request", checkpoint, {"name"}, check_name, false},
+    {"petri_forget_request", forget, {"name"}, check_name, false},
+    {"petri_restore_request", restore, {"to", "undo", "redo"}, check_place, true},
+    {"petri_timeline_request", timeline, {NULL}, NULL, false},
 };
+
+/* Whether what the content asks for can be meant. 0, or -EINVAL with a sentence. */
+static int check(const struct row *row, const json_t *content, struct error *ret_error) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)content, key, value) {
+        const char *const *known = row->keys;
+        while (*known && strcmp(*known, key) != 0)
+            known++;
+        if (!*known)
+            return error_set(ret_error, EINVAL, "a %s has no \"%.40s\"", row->msg_type, key);
+    }
+    return row->check ? row->check(content, ret_error) : 0;
+}
 
 /* The table of routes has no other types. */
 static const struct row *find(const struct request *request) {
@@ -101,8 +153,12 @@ static void answer(struct kernel *kernel, struct request *request) {
 }
 
 void control_travel(struct kernel *kernel, struct request *request) {
+    struct error error;
     reply_busy(&kernel->jupyter, request);
-    if (may_be_answered(&kernel->runner, request))
+    if (check(find(request), request->message.content, &error) < 0) {
+        reply_error(&kernel->jupyter, request, "BadRequest", error.text);
+        reply_idle(&kernel->jupyter, request);
+    } else if (may_be_answered(&kernel->runner, request))
         answer(kernel, request);
     else
         request_queue_push(&kernel->runner.travels, request);

@@ -85,7 +85,7 @@ class Trial:
 
 
 # By `ename` of a reply.
-_ERRORS: dict[object, type[Exception]] = {"UnknownImage": UnknownImage, "BadName": BadRequest}
+_ERRORS: dict[object, type[Exception]] = {"UnknownImage": UnknownImage, "BadName": BadRequest, "BadRequest": BadRequest}
 
 
 def answered(reply: Mapping[str, Any]) -> Mapping[str, Any]:

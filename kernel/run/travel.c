@@ -19,10 +19,10 @@
 #include "kernel/policy/machine.h"
 #include "kernel/run/runner.h"
 #include "kernel/timeline/timeline_show.h"
-#include "kernel/timeline/travel_line.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -393,15 +393,19 @@ struct timeline_node *travel_find(struct runner *runner, const char *text, struc
     return NULL;
 }
 
+static struct timeline_node *find_number(struct runner *runner, json_int_t number, struct error *ret_error) {
+    struct timeline_node *node = number <= INT_MAX ? timeline_find_number(&runner->timeline, (int)number) : NULL;
+    if (node)
+        return travel_check(runner, node, ret_error);
+    (void)error_set(ret_error, ENOENT, "no cell has the number %" JSON_INTEGER_FORMAT "; %%timeline lists them",
+                    number);
+    return NULL;
+}
+
 static struct timeline_node *find_by(struct runner *runner, const json_t *undo, const json_t *redo,
                                      struct error *ret_error) {
-    const json_int_t n = json_integer_value(undo ? undo : redo);
-    if (n < 1 || n > TRAVEL_CELLS_MAX) {
-        (void)error_set(ret_error, EINVAL, "\"undo\" and \"redo\" are numbers of cells");
-        return NULL;
-    }
-    struct timeline_node *node =
-        undo ? timeline_before(&runner->timeline, (unsigned)n) : timeline_after(&runner->timeline, (unsigned)n);
+    const unsigned n = (unsigned)json_integer_value(undo ? undo : redo);
+    struct timeline_node *node = undo ? timeline_before(&runner->timeline, n) : timeline_after(&runner->timeline, n);
     if (node)
         return travel_check(runner, node, ret_error);
     (void)error_set(ret_error, ENOENT, "there is nothing to %s", undo ? "undo" : "redo");
@@ -411,15 +415,9 @@ static struct timeline_node *find_by(struct runner *runner, const json_t *undo, 
 struct timeline_node *travel_find_asked(struct runner *runner, const json_t *content, struct error *ret_error) {
     const json_t *to = json_object_get(content, "to"), *undo = json_object_get(content, "undo"),
                  *redo = json_object_get(content, "redo");
-    char number[32];
-    if (!to && (undo || redo))
-        return find_by(runner, undo, redo, ret_error);
-    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(to));
-    const char *text = json_is_integer(to) ? number : json_string_value(to);
-    if (text && !image_name_text_problem(text, strlen(text)))
-        return travel_find(runner, text, ret_error);
-    (void)error_set(ret_error, EINVAL, "\"to\" is a checkpoint, the number of a cell, the id of a run or \"first\"");
-    return NULL;
+    return !to                   ? find_by(runner, undo, redo, ret_error)
+           : json_is_integer(to) ? find_number(runner, json_integer_value(to), ret_error)
+                                 : travel_find(runner, json_string_value(to), ret_error);
 }
 
 /* Those of states that are gone take no room. */

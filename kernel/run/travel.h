@@ -82,7 +82,8 @@ struct timeline_node *travel_find(struct runner *runner, const char *text, struc
 /* node, if its image is there; else NULL with such a sentence. */
 struct timeline_node *travel_check(const struct runner *runner, struct timeline_node *node, struct error *ret_error);
 
-/* The same for what a petri_restore_request names: {"to": a text or a number}, {"undo": n} or {"redo": n}. */
+/* The same for what a petri_restore_request names: {"to": a text without an image_name_text_problem(), or a number},
+ * {"undo": n} or {"redo": n}, numbers as of TRAVEL_CELLS_MAX. */
 struct timeline_node *travel_find_asked(struct runner *runner, const json_t *content, struct error *ret_error);
 
 /* Gives the present image a name. 0, or -EINVAL with such a sentence. */

@@ -300,6 +300,7 @@ def test_a_timeline_is_made_of_what_a_kernel_says():
     [
         ({"status": "error", "ename": "UnknownImage", "evalue": "it is gone"}, petri.UnknownImage, "it is gone"),
         ({"status": "error", "ename": "BadName", "evalue": "a number"}, petri.BadRequest, "a number"),
+        ({"status": "error", "ename": "BadRequest", "evalue": "no text"}, petri.BadRequest, "no text"),
         ({"status": "error", "ename": "SandboxError", "evalue": "no memory"}, petri.SessionError, "no memory"),
         ({"status": "error"}, petri.SessionError, "does not say why"),
         ({}, petri.SessionError, "does not say why"),

@@ -616,7 +616,7 @@ static void test_control_lists_names_restores_and_forgets(void **state) {
     json_decref(reply);
 }
 
-static void test_control_with_unknown_names_is_an_error(void **state) {
+static void test_control_with_wrong_arguments_is_an_error(void **state) {
     static const struct {
         const char *type, *reply;
         const char *content;
@@ -624,23 +624,76 @@ static void test_control_with_unknown_names_is_an_error(void **state) {
     } rows[] = {
         {"petri_restore_request", "petri_restore_reply", "{\"to\": \"nowhere\"}", "UnknownImage"},
         {"petri_restore_request", "petri_restore_reply", "{\"to\": 7}", "UnknownImage"},
-        {"petri_restore_request", "petri_restore_reply", "{\"to\": [1]}", "UnknownImage"},
-        {"petri_restore_request", "petri_restore_reply", "{}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": 4294967297}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"12345678\"}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": [1]}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": null}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": 0}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": 1.5}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"\"}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"two words\"}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"first\\u0000\"}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{}", "BadRequest"},
         {"petri_restore_request", "petri_restore_reply", "{\"undo\": 1}", "UnknownImage"},
-        {"petri_restore_request", "petri_restore_reply", "{\"undo\": -1}", "UnknownImage"},
-        {"petri_restore_request", "petri_restore_reply", "{\"redo\": \"x\"}", "UnknownImage"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": -1}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": 1000001}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": null}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"redo\": \"x\"}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"first\", \"undo\": 1}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"undo\": 1, \"redo\": 1}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"To\": \"first\"}", "BadRequest"},
+        {"petri_restore_request", "petri_restore_reply", "{\"to\": \"first\", \"more\": 1}", "BadRequest"},
+        {"petri_timeline_request", "petri_timeline_reply", "{\"of\": \"first\"}", "BadRequest"},
+        {"petri_forget_request", "petri_forget_reply", "{\"name\": 3}", "BadRequest"},
+        {"petri_forget_request", "petri_forget_reply", "{\"name\": \"here\\u0000\"}", "BadRequest"},
+        {"petri_forget_request", "petri_forget_reply", "{}", "BadRequest"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"a\", \"to\": \"first\"}", "BadRequest"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"abc\\u0000def\"}", "BadRequest"},
         {"petri_forget_request", "petri_forget_reply", "{\"name\": \"nowhere\"}", "UnknownImage"},
         {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"7\"}", "BadName"},
         {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"two words\"}", "BadName"},
-        {"petri_checkpoint_request", "petri_checkpoint_reply", "{}", "BadName"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{\"name\": \"\"}", "BadName"},
+        {"petri_checkpoint_request", "petri_checkpoint_reply", "{}", "BadRequest"},
     };
     (void)state;
+    expect_travel("%checkpoint here", "first", "here is the present state");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        json_t *reply = ask(rows[i].type, rows[i].reply, json_loads(rows[i].content, 0, NULL));
+        json_t *reply = ask(rows[i].type, rows[i].reply, json_loads(rows[i].content, JSON_ALLOW_NUL, NULL));
         expect_text(reply, "status", "error");
         expect_text(reply, "ename", rows[i].ename);
         json_decref(reply);
     }
+    expect_travel("%restore here", "first", "Nothing changes: this is the present state");
+    expect_refusal("%restore abc", "UnknownImage", "\"abc\"");
+}
+
+/* It waits for no run that would change nothing of it. */
+static void test_wrong_arguments_are_refused_while_a_cell_runs(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("1", id);
+    json_t *reply = ask("petri_restore_request", "petri_restore_reply", json_object());
+    expect_text(reply, "ename", "BadRequest");
+    json_decref(reply);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+/* Not even what stands before it. */
+static void test_request_that_has_a_nul_in_a_name_is_refused(void **state) {
+    static const char *const keys[] = {"from", "checkpoint"};
+    char one[37], id[37];
+    (void)state;
+    run_cell("1", one);
+    expect_travel("%checkpoint a", one, "a is the state after [1]");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        json_t *petri = json_object();
+        json_object_set_new(petri, keys[i], json_stringn("a\0b", 3));
+        begin_with("2", petri, id);
+        expect_reply_refused("has to be");
+        free(harness_heard(&h, id));
+    }
+    expect_travel("%restore a", one, "Nothing changes: this is the state after [1]");
 }
 
 /* The cell that runs is committed first: it is a branch then. */
@@ -714,7 +767,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_states_that_hold_little_at_most_are_not_measured, start_little,
                                         cells_stop),
         WARM(test_control_lists_names_restores_and_forgets),
-        WARM(test_control_with_unknown_names_is_an_error),
+        WARM(test_control_with_wrong_arguments_is_an_error),
+        WARM(test_wrong_arguments_are_refused_while_a_cell_runs),
+        WARM(test_request_that_has_a_nul_in_a_name_is_refused),
         cmocka_unit_test_setup_teardown(test_control_waits_for_the_session_to_be_there, start_cold, cells_stop),
         WARM(test_restoration_waits_for_the_running_cell),
     };
