@@ -280,6 +280,10 @@ uint64_t session_kept_bytes(struct session *session);
  * without a control group what no image has any more. session_kept_bytes() makes it exact. */
 uint64_t session_kept_bound(const struct session *session);
 
+/* Whether what is kept leaves this process too few descriptors, of the limit of open files that ret_limit then is: some
+ * is to be forgotten, or it makes no more cells. Cheap where that limit is not low for as many. */
+bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limit);
+
 /* Waits until the memory of what was forgotten, or has ended, is free again: up to some hundred milliseconds for each
  * gigabyte. */
 void session_await_freed(struct session *session);

@@ -103,14 +103,14 @@ static bool drop_one(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
 }
 
 static void tell_lost(const struct runner *runner, const char *lost) {
-    char line[LOST_NAMES_BYTES + 160];
+    char line[LOST_NAMES_BYTES + 256];
     if (!lost[0])
         return;
-    const int n =
-        snprintf(line, sizeof line,
-                 "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
-                 "history_memory bound what is kept.\n",
-                 lost);
+    const int n = snprintf(
+        line, sizeof line,
+        "petri: checkpoints have made room for newer states and are gone: %s. The limits history and "
+        "history_memory bound what is kept%s.\n",
+        lost, runner->few_descriptors > 0 ? ", and so does the kernel's limit of open files, which is low" : "");
     iopub_stream(runner->jupyter, NULL, "stderr", line, (size_t)n);
 }
 
@@ -130,9 +130,23 @@ static void trim_memory(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
     runner->over_since_us = CLOCK_NEVER;
 }
 
+/* A kernel whose limit of open files is low has fewer states than the limit history allows. */
+static void trim_descriptors(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    uint64_t limit = 0;
+    while (session_lacks_descriptors(runner->session, &limit) && drop_one(runner, lost)) {
+        if (runner->few_descriptors == 0)
+            log_write(runner->log, LOG_LEVEL_WARNING,
+                      "states go before there are as many as the limit history allows: this process may have %" PRIu64
+                      " files open (ulimit -Hn)",
+                      limit);
+        runner->few_descriptors = limit;
+    }
+}
+
 /* Holds what is kept to the limits. */
 static void trim(struct runner *runner) {
     char lost[LOST_NAMES_BYTES] = "";
+    trim_descriptors(runner, lost);
     while ((int64_t)runner->timeline.n_images > runner->limits.values[LIMIT_HISTORY] && drop_one(runner, lost))
         ;
     trim_memory(runner, lost);
@@ -360,14 +374,17 @@ void travel_tell(const struct runner *runner, struct timeline_node *node, char t
 
 static const char *tell_limits(const struct runner *runner, char *buf, size_t size) {
     char count[32], bytes[32];
-    snprintf(buf, size, "history %s, history_memory %s",
-             limits_text(UNIT_COUNT, runner->limits.values[LIMIT_HISTORY], count, sizeof count),
-             limits_text(UNIT_BYTES, runner->limits.values[LIMIT_HISTORY_MEMORY], bytes, sizeof bytes));
+    int n = snprintf(buf, size, "history %s, history_memory %s",
+                     limits_text(UNIT_COUNT, runner->limits.values[LIMIT_HISTORY], count, sizeof count),
+                     limits_text(UNIT_BYTES, runner->limits.values[LIMIT_HISTORY_MEMORY], bytes, sizeof bytes));
+    if (runner->few_descriptors > 0)
+        snprintf(buf + n, size - (size_t)n, ", and %" PRIu64 " open files of the kernel, which are few",
+                 runner->few_descriptors);
     return buf;
 }
 
 struct timeline_node *travel_check(const struct runner *runner, struct timeline_node *node, struct error *ret_error) {
-    char limits[96];
+    char limits[192];
     if (node->image)
         return node;
     if (node->execution_count > 0)

@@ -103,6 +103,27 @@ bool user_limits_in_flight_exceeded(void) {
     return err == ETOOMANYREFS;
 }
 
+/* 0 where they can't be counted. */
+static size_t count_descriptors(void) {
+    size_t n = 0;
+    auto_dir dir = opendir("/proc/self/fd");
+    while (dir && readdir(dir))
+        n++;
+    return n;
+}
+
+bool user_limits_lacks_descriptors(size_t n, uint64_t *ret_limit) {
+    struct rlimit own;
+    if (getrlimit(RLIMIT_NOFILE, &own))
+        return false;
+    const rlim_t reserve = own.rlim_cur / 4 < USER_LIMITS_RESERVE ? own.rlim_cur / 4 : USER_LIMITS_RESERVE;
+    *ret_limit = own.rlim_cur;
+    /* What it has beside images is less than the reserve. */
+    if (n * USER_LIMITS_IMAGE_DESCRIPTORS + 2 * reserve <= own.rlim_cur)
+        return false;
+    return count_descriptors() + reserve > own.rlim_cur;
+}
+
 static bool has_in_flight(int folder_fd, const char *name) {
     char buf[PROCESS_SMALL];
     uint64_t waiting;

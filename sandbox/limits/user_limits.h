@@ -13,6 +13,8 @@
 #define PETRI_SANDBOX_LIMITS_USER_LIMITS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -43,6 +45,13 @@ enum { USER_LIMITS_IN_FLIGHT = USER_LIMITS_DESCRIPTORS + 253 };
  * false also where it can't be told. Not for two threads at a time.
  */
 bool user_limits_in_flight_exceeded(void);
+
+/*
+ * Whether this process has fewer descriptors left than it may need at a time, where n kept images have up to
+ * USER_LIMITS_IMAGE_DESCRIPTORS each. Where they can't be that many, none are counted. ret_limit: how many it may have.
+ */
+enum { USER_LIMITS_IMAGE_DESCRIPTORS = 4, USER_LIMITS_RESERVE = 256 };
+bool user_limits_lacks_descriptors(size_t n, uint64_t *ret_limit);
 
 /* Whether descriptors wait in a socket that a process has open. See: scm_fds in proc_pid_fdinfo(5). */
 bool user_limits_holds_in_flight(pid_t pid);

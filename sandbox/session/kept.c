@@ -11,6 +11,7 @@
 #include "sandbox/descriptors/sockets.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/files/tree.h"
+#include "sandbox/limits/user_limits.h"
 #include "sandbox/session/cell.h"
 
 #include <errno.h>
@@ -67,6 +68,13 @@ void session_forget(struct session *session, struct kept_image *kept) {
     snapshot_forget(kept->files);
     free(kept->held);
     free(kept);
+}
+
+bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limit) {
+    size_t n = 0;
+    for (const struct kept_image *kept = session->kept; kept; kept = kept->next)
+        n++;
+    return user_limits_lacks_descriptors(n, ret_limit);
 }
 
 void session_await_freed(struct session *session) {

@@ -1,11 +1,10 @@
 /*
  * kept.h - images that are kept when later cells are committed, so that the session can go back to them.
  *
- * session_keep(), session_restore(), session_forget() of sandbox.h are here. A kept image is a
- * copy of the memory that its session had, so all of them share with each other
- * and with the session what has not changed since. Of what an image does not have for itself (files
- * without a name, flags of connections: image_save_shared()) one image's state is in
- * place at a time, the current one's; each other one has its own saved.
+ * session_keep(), session_restore(), session_forget(), session_lacks_descriptors() of sandbox.h are here. A kept image
+ * is a copy of the memory that its session had, so all of them share with each other and with the session what has not
+ * changed since. Of what an image does not have for itself (files without a name, flags of connections:
+ * image_save_shared()) one image's state is in place at a time, the current one's; each other one has its own saved.
  */
 #ifndef PETRI_SANDBOX_SESSION_KEPT_H
 #define PETRI_SANDBOX_SESSION_KEPT_H

@@ -1,5 +1,8 @@
 """What a notebook's user and front end see of going back: numbers, outputs, widgets, names and what is gone."""
 
+import json
+import shutil
+
 import pytest
 
 from conftest import shared_kernel as kernel  # noqa: F401
@@ -126,6 +129,26 @@ def kept(kernel):
     """The first lines of the cells whose states are there."""
     images = kernel.control("petri_timeline_request", {})["images"]
     return [image["code_first_line"] for image in images if image["kept"] and image["run_id"]]
+
+
+def test_states_go_before_a_low_limit_of_open_files_is_reached(start, configure, kernel_dirs, tmp_path):
+    """Each branch that is kept has four files open in the kernel: of 120 the last are there, and none fails."""
+    configure(profiles={"notebook": {"history": 1000}})
+    few = tmp_path / "kernels" / "petri"
+    shutil.copytree(next(iter(kernel_dirs.values())) / "petri", few)
+    spec = json.loads((few / "kernel.json").read_text())
+    spec["argv"] = ["/bin/sh", "-c", 'ulimit -n 600 && exec "$@"', "sh", *spec["argv"]]
+    (few / "kernel.json").write_text(json.dumps(spec))
+    small = start(kernel_dir=few.parent)
+    run(small, "x = 1", checkpoint="base")
+    for n in range(120):
+        assert small.ask(f"y = {n}", {"from": "base", "commit": "branch"}).ok, n
+    there = kept(small)
+    assert "x = 1" in there and there[-1] == "y = 119" and "y = 0" not in there, there
+    (gone,) = [i for i in small.control("petri_timeline_request")["images"] if i["code_first_line"] == "y = 0"]
+    refused = small.control("petri_restore_request", {"to": gone["image"]})
+    assert "600 open files of the kernel, which are few" in refused["evalue"]
+    assert small.value("x") == "1"
 
 
 FILL = "x = {n}; big = os.urandom(60 << 20)"

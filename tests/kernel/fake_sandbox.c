@@ -342,6 +342,16 @@ bool session_settle(struct session *session) {
     return plan_of(session).places_ending;
 }
 
+bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limit) {
+    struct session *own = (struct session *)session;
+    pthread_mutex_lock(&own->mutex);
+    const bool lacks = own->plan.lacks_descriptors > 0;
+    own->plan.lacks_descriptors -= lacks;
+    pthread_mutex_unlock(&own->mutex);
+    *ret_limit = 1024;
+    return lacks;
+}
+
 uint64_t session_grown_bytes(const struct session *session) {
     return plan_of((struct session *)session).grown_bytes;
 }

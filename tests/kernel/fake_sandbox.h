@@ -27,6 +27,7 @@ struct fake_plan {
     uint64_t kept_bytes;     /* that each kept image but one adds to that */
     int compact;             /* of session_compact() */
     int lost;                /* of session_check() */
+    int lacks_descriptors;   /* how often session_lacks_descriptors() says yes */
     const char *detail;      /* of the error */
     const char *opened;      /* the one file that cells have opened; NULL: they are not watched */
     int opened_fd;           /* what that is opened as afterwards; the caller of cell_open_before() closes it */

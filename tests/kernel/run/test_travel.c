@@ -528,6 +528,18 @@ static void test_states_that_hold_little_at_most_are_not_measured(void **state) 
     expect_travel("%restore first", "first", "Back at the beginning: 2 cells (from \"1\" on), 2.0 MiB of memory");
 }
 
+static void test_states_go_where_descriptors_are_few(void **state) {
+    char one[37], two[37], three[37];
+    (void)state;
+    run_cell("1", one);
+    run_cell("2", two);
+    fake_plan(h.session, &(struct fake_plan){.lacks_descriptors = 2});
+    run_cell("3", three);
+    expect_refusal("%restore 1", "UnknownImage", ", and 1024 open files of the kernel, which are few)");
+    expect_travel("%restore 2", two, "Back before [3]: 1 cell (\"3\"), 1.0 MiB of memory");
+    expect_refusal("%restore first", "UnknownImage", "gone");
+}
+
 /* A request on control: its reply's content, the caller's. */
 static json_t *ask(const char *msg_type, const char *reply_type, json_t *content) {
     char id[37];
@@ -766,6 +778,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_states_that_are_found_to_hold_little_stay, start_little, cells_stop),
         cmocka_unit_test_setup_teardown(test_states_that_hold_little_at_most_are_not_measured, start_little,
                                         cells_stop),
+        WARM(test_states_go_where_descriptors_are_few),
         WARM(test_control_lists_names_restores_and_forgets),
         WARM(test_control_with_wrong_arguments_is_an_error),
         WARM(test_wrong_arguments_are_refused_while_a_cell_runs),

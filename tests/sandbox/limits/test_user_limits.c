@@ -196,6 +196,22 @@ static void few_descriptors(void) {
     CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 256}) == 0);
 }
 
+/* As many as images would have; the limit says how many that may be. */
+static void kept_images_leave_a_reserve_of_a_small_limit(struct live *live) {
+    const rlim_t own = own_descriptors();
+    uint64_t limit = 0;
+    const int room = dup(STDERR_FILENO); /* the lowest that is free */
+    (void)live;
+    CHECK(room >= 0 && !user_limits_lacks_descriptors(own, &limit) && limit == own);
+    while (dup(STDERR_FILENO) < (int)(own - own / 4))
+        ;
+    CHECK(user_limits_lacks_descriptors(own, &limit));
+    CHECK(!user_limits_lacks_descriptors(0, &limit)); /* what images don't have is none of theirs */
+    for (int fd = room + 1; fd < room + 32; fd++)
+        close(fd);
+    CHECK(!user_limits_lacks_descriptors(own, &limit));
+}
+
 static const struct live_case cases[] = {
     {"descriptors_in_flight_leave_the_users_programs_enough", descriptors_in_flight_leave_the_users_programs_enough,
      NULL},
@@ -207,6 +223,7 @@ static const struct live_case cases[] = {
     {"locked_memory_is_little", locked_memory_is_little, NULL},
     {"limits_of_cells_lie_well_below_the_kernels", limits_of_cells_lie_well_below_the_kernels, NULL},
     {"limits_of_cells_are_half_of_a_small_hard_limit", limits_of_cells_lie_well_below_the_kernels, few_descriptors},
+    {"kept_images_leave_a_reserve_of_a_small_limit", kept_images_leave_a_reserve_of_a_small_limit, few_descriptors},
     {"limits_of_cells_allow_no_priority", limits_of_cells_allow_no_priority, high_priorities},
 };
 
