@@ -61,6 +61,7 @@ struct artifacts {
     const struct spec *spec;
     const struct limits *limits;
     struct export *export;
+    int64_t kept_since_us;
     struct artifact *artifact;
     size_t n, omitted;
     size_t at; /* the current file */
@@ -184,6 +185,7 @@ int artifacts_begin(const struct artifacts_options *options, struct artifacts **
     artifacts->spec = options->spec;
     artifacts->limits = options->limits;
     artifacts->export = options->export;
+    artifacts->kept_since_us = options->kept_since_us;
     artifacts->reading.fd = artifacts->reading.copy.fd = -1;
     int r = cell_list_changes(options->cell, CELL_FILES, note, artifacts);
     if (r < 0 || artifacts->n == 0) {
@@ -349,8 +351,10 @@ static bool has_changed(const struct reading *reading) {
 /* True once the copy has its name, or can't get one. */
 static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
     struct export *export = artifacts->export;
-    const struct export_place place = {
-        .path = export_path(export, artifact->path), .sha256 = artifacts->reading.sha256, .until_us = until_us};
+    const struct export_place place = {.path = export_path(export, artifact->path),
+                                       .sha256 = artifacts->reading.sha256,
+                                       .until_us = until_us,
+                                       .kept_since_us = artifacts->kept_since_us};
     char path[PATH_MAX], shown[2 * PATH_MAX];
     int r = export_place(export, &artifacts->reading.copy, &place, path);
     if (r == -EINPROGRESS)

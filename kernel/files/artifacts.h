@@ -30,6 +30,7 @@ struct artifacts_options {
     const struct spec *spec;
     const struct limits *limits;
     struct export *export; /* NULL where files are only read, not copied: writing.h may write them */
+    int64_t kept_since_us; /* struct export_place's */
 };
 
 /*

@@ -7,7 +7,8 @@
  * replaced while it was read. The new digest is logged before the file gets its
  * name: if petri is killed between the two, the next copy gets another name, and
  * nothing is overwritten. Reading is done in slices, within a bound for the whole
- * cell.
+ * cell. Runs that go on at once are of one kernel, so when a path was given to a copy
+ * is known here alone, and is not in the log.
  */
 
 #include "export.h"
@@ -24,11 +25,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { NAMES_TRIED = 100, PIECE_BYTES = 128 << 10 };
+enum { NAMES_TRIED = 100, PIECE_BYTES = 128 << 10, PLACED_MAX = 1 << 16 };
 
 void export_init(struct export *export, int folder_fd, const char *folder, const char *name) {
     *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
     export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
+    export->placed = json_object();
     snprintf(export->parent, sizeof export->parent, "%s", folder);
     snprintf(export->name, sizeof export->name, "%s", name);
     if (!export->off)
@@ -38,6 +40,7 @@ void export_init(struct export *export, int folder_fd, const char *folder, const
 void export_init_at(struct export *export, const char *path) {
     *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
     export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
+    export->placed = json_object();
     snprintf(export->parent, sizeof export->parent, "%s", path);
     if (!export->off)
         export->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -49,6 +52,7 @@ void export_fini(struct export *export) {
         close(export->parent_fd);
     export->parent_fd = -1;
     export_log_fini(&export->log);
+    json_decref(steal_pointer(export->placed));
 }
 
 void export_close(struct export *export) {
@@ -199,6 +203,21 @@ static int is_ours(struct export *export, struct export_file *file, int parent_f
     return same;
 }
 
+/* Notes that a copy has a path now. Of too many all are forgotten: then they count as made long ago. */
+static void note_placed(struct export *export, const char *path) {
+    if (json_object_size(export->placed) >= PLACED_MAX)
+        json_object_clear(export->placed);
+    json_object_set_new(export->placed, path, json_integer(clock_us()));
+}
+
+/* Whether another run has made a copy there, with other content, that this one is not to replace. */
+static bool is_kept(const struct export *export, const struct export_place *place, const char *path) {
+    const json_t *placed = json_object_get(export->placed, path);
+    const char *ours = export_log_find(&export->log, path);
+    return place->kept_since_us > 0 && placed && json_integer_value(placed) >= place->kept_since_us && ours &&
+           strcmp(ours, place->sha256) != 0;
+}
+
 /*
  * Gives the file a path, unless petri's file there has the same content
  * already. 0, -EEXIST where a file that petri did not write has the path,
@@ -209,6 +228,8 @@ static int place_at(struct export *export, struct export_file *file, const struc
     struct stat st;
     const char *name = path + name_at;
     bool stands = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (stands && is_kept(export, place, path))
+        return -EEXIST;
     int ours = stands ? is_ours(export, file, parent_fd, path, name, place->until_us) : 0;
     if (stands && ours <= 0)
         return ours < 0 ? ours : -EEXIST;
@@ -236,6 +257,8 @@ int export_place(struct export *export, struct export_file *file, const struct e
             r = place_at(export, file, place, parent_fd, tried, name_at);
         file->names_tried += r == -EEXIST;
     }
+    if (r == 0)
+        note_placed(export, tried);
     if (r == -EINPROGRESS)
         return r;
     if (r < 0) {

@@ -6,7 +6,8 @@
  * another digest, is not touched; the copy then gets a free name, as "plot
  * (2).png". A copy is written under a temporary name and then renamed, so that no
  * program sees a partial one. No symbolic link is followed below the folder.
- * Kernels that share a folder take turns.
+ * Kernels that share a folder take turns. A run that goes beside others replaces
+ * no copy that was made after it was asked for: its caller says so by kept_since_us.
  *
  * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
  */
@@ -29,6 +30,7 @@ struct export {
     bool off;                /* nothing is copied */
     int dir_fd;              /* while it is open, else -1 */
     struct export_log log;   /* what petri has written there */
+    json_t *placed;          /* path: when this kernel last gave it to a copy, of clock_us(); owned */
     off_t compare_bytes;     /* how many bytes of existing files may still be hashed; set by the caller. A larger file
                                 counts as not petri's */
 };
@@ -70,6 +72,8 @@ struct export_place {
     const char *path;   /* below the folder */
     const char *sha256; /* of its content, hexadecimal */
     int64_t until_us;   /* of clock_us() */
+    /* Copies with other content that were made at this time of clock_us() or later stay as they are; 0 for none. */
+    int64_t kept_since_us;
 };
 
 /* Begins a file of an open folder. 0 or -errno. Blocks as writing to a disk does. */

@@ -90,7 +90,8 @@ void collect_begin(struct run *run) {
     const struct artifacts_options options = {.cell = run->now.cell,
                                               .spec = &run->asked.spec,
                                               .limits = &run->asked.limits,
-                                              .export = is_written(run) ? NULL : runner->export};
+                                              .export = is_written(run) ? NULL : runner->export,
+                                              .kept_since_us = run->beside ? run->request->arrived_us : 0};
     int r = artifacts_begin(&options, &run->now.artifacts);
     if (r == 0 && (r = begin_writing(run)) < 0)
         artifacts_destroy(steal_pointer(run->now.artifacts));

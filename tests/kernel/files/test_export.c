@@ -1,3 +1,4 @@
+#include "kernel/base/clock.h"
 #include "kernel/files/export.h"
 #include "tests/kernel/tree.h"
 
@@ -14,6 +15,7 @@
 #include <cmocka.h>
 
 static struct export export;
+static int64_t kept_since_us; /* of the copies that follow */
 
 /* By a descriptor of the tree. */
 static void init(struct export *to, const char *name) {
@@ -30,6 +32,7 @@ static int start(void **state) {
 }
 
 static int stop(void **state) {
+    kept_since_us = 0;
     export_fini(&export);
     return chdir("/") < 0 ? -1 : tree_remove(state);
 }
@@ -61,7 +64,8 @@ static int copy_to(struct export *to, const char *path, const char *text, char r
     assert_int_equal(export_open(to), 0);
     assert_int_equal(export_begin(to, &file), 0);
     assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
-    const struct export_place place = {.path = path, .sha256 = hex}; /* each slice is over at once */
+    /* Each slice is over at once. */
+    const struct export_place place = {.path = path, .sha256 = hex, .kept_since_us = kept_since_us};
     int r;
     to->compare_bytes = 1 << 20;
     for (int slices = 0; (r = export_place(to, &file, &place, ret_path)) == -EINPROGRESS; slices++)
@@ -123,6 +127,26 @@ static void test_export_does_not_overwrite_other_files(void **state) {
     expect_copied("b.tar.gz", "six", "b.tar.gz");
     assert_int_equal(link("outputs/b.tar.gz", "outputs/linked"), 0);
     expect_copied("b.tar.gz", "seven", "b.tar (2).gz");
+}
+
+static void test_export_beside_others_replaces_only_copies_from_before_it_was_asked_for(void **state) {
+    (void)state;
+    expect_copied("plot.png", "old", "plot.png");
+    kept_since_us = clock_us() + 1;
+    expect_copied("plot.png", "one", "plot.png");
+    expect_copied("other.png", "one", "other.png");
+    kept_since_us = 1;
+    expect_copied("plot.png", "two", "plot (2).png");
+    expect_copied("plot.png", "three", "plot (3).png");
+    expect_copied("plot.png", "two", "plot (2).png");
+    expect_text("outputs/plot.png", "one");
+    kept_since_us = clock_us() + 1;
+    expect_copied("plot.png", "four", "plot.png");
+    kept_since_us = 1;
+    assert_int_equal(unlink("outputs/plot.png"), 0);
+    expect_copied("plot.png", "five", "plot.png");
+    kept_since_us = 0;
+    expect_copied("plot.png", "six", "plot.png");
 }
 
 static void test_export_does_not_follow_links(void **state) {
@@ -349,6 +373,7 @@ int main(void) {
         CASE(test_export_replaces_files_that_petri_wrote),
         CASE(test_export_does_not_rewrite_an_unchanged_file),
         CASE(test_export_does_not_overwrite_other_files),
+        CASE(test_export_beside_others_replaces_only_copies_from_before_it_was_asked_for),
         CASE(test_export_does_not_follow_links),
         CASE(test_export_locked_by_another_kernel_is_refused),
         CASE(test_export_that_is_open_is_not_opened_twice),
