@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import builtins
 import dataclasses
+import hashlib
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from petri_kernel.errors import failure_class
+from petri_kernel.errors import FileNotKept, failure_class
 from petri_kernel.limits import Limits
 
 Row = TypeVar("Row")
@@ -80,16 +81,28 @@ class Artifact:
 
     @property
     def file(self) -> pathlib.Path | None:
-        """The copy on this machine, or None."""
+        """The copy on this machine, or None. Later runs and other programs may have replaced it; read_bytes() looks."""
         return self.folder / self.copied_to if self.copied_to else None
 
     def read_bytes(self) -> builtins.bytes:
-        """The content, inline or from the copy. Raises FileNotFoundError where there is neither."""
+        """The content that the run has left, inline or from the copy; never that of another run.
+
+        Raises FileNotKept, a FileNotFoundError, where there is neither, or where the copy has another content by now.
+        """
         if self.data is not None:
             return base64.b64decode(self.data)
         if self.file is None:
-            raise FileNotFoundError(f"{self.path} was not copied out: {self.refused or 'artifacts are not kept'}")
-        return self.file.read_bytes()
+            raise FileNotKept(f"{self.path} was not copied out: {self.refused or 'artifacts are not kept'}")
+        try:
+            content = self.file.read_bytes()
+        except FileNotFoundError:
+            raise FileNotKept(f"{self.path}: its copy {self.copied_to} is not there any more") from None
+        if self.sha256 is not None and hashlib.sha256(content).hexdigest() != self.sha256:
+            raise FileNotKept(
+                f"{self.path}: its copy {self.copied_to} was replaced by a later run or another program; read it before, "
+                "or have small files come with the result (inline_bytes)"
+            )
+        return content
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """A run's report as a Python object: its fields have names and types, and each failure is an exception."""
 
 import base64
+import hashlib
 import pathlib
 
 import pytest
@@ -24,7 +25,7 @@ REPORT = {
         {
             "path": "a.png",
             "bytes": 3,
-            "sha256": "00",
+            "sha256": hashlib.sha256(b"png").hexdigest(),
             "mime": "image/png",
             "action": "created",
             "copied_to": "outputs/a.png",
@@ -72,6 +73,20 @@ def test_artifacts_are_read_inline_or_from_their_copy(tmp_path):
     assert inline.read_bytes() == b"hi"
     with pytest.raises(FileNotFoundError, match="b was not copied out: it is a link"):
         refused.read_bytes()
+
+
+def test_a_copy_that_was_replaced_or_removed_is_an_error_and_not_other_bytes(tmp_path):
+    copy = tmp_path / "a.txt"
+    copy.write_bytes(b"mine")
+    row = {"path": "a.txt", "action": "created", "copied_to": "a.txt", "sha256": hashlib.sha256(b"mine").hexdigest()}
+    [artifact] = make_result({"outcome": "ok", "artifacts": [row]}, Output(), tmp_path).artifacts
+    assert artifact.read_bytes() == b"mine"
+    copy.write_bytes(b"that of another run")
+    with pytest.raises(petri.FileNotKept, match="a.txt was replaced by a later run or another program"):
+        artifact.read_bytes()
+    copy.unlink()
+    with pytest.raises(petri.FileNotKept, match="a.txt is not there any more"):
+        artifact.read_bytes()
 
 
 FAILURES = {
