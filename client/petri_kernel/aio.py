@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
-from petri_kernel.branch import AsyncBranch, BestOf, Key, best_of, check_code, check_codes
+from petri_kernel.branch import AsyncBranch, BestOf, Key, best_of, check_code, check_codes, check_key, keeping
 from petri_kernel.collect import KEEP_BYTES, Collector, OnProgress, Progress
 from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError, inside_error
 from petri_kernel.kernel import Config, Kernel, config_profiles, config_text, kernel_argv
@@ -318,13 +318,15 @@ class AsyncSession:
     ) -> BestOf:
         """Runs several pieces of code at once, each from the same state, as Session.best_of() does.
 
-        Where it is cancelled, its runs are interrupted, and CancelledError is raised once they have ended.
+        key is an ordinary function. Where it is cancelled, its runs are interrupted, and CancelledError is raised once they have ended.
         """
+        check_key(key)
         asked = Request(files, stdin, env, timeout, memory, limits, task, expect=expect, inline_bytes=inline_bytes)
         kernel, results = await self.run_branches(codes, asked, from_)
         found = best_of(results, key)
         if keep and found.best is not None:
-            await self.go(kernel, str(found.best.image))
+            with keeping(found):
+                await self.go(kernel, str(found.best.image))
         return found
 
     async def run_branches(

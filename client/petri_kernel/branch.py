@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import inspect
+import numbers
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from petri_kernel.collect import OnProgress, Progress
-from petri_kernel.errors import BadRequest, inside_error
+from petri_kernel.errors import BadRequest, KeyFailed, UnknownImage, inside_error
 from petri_kernel.limits import Duration, LimitValue, Size
 from petri_kernel.request import Expect, FileContent, Request, unicode_bytes
 from petri_kernel.result import Result
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from petri_kernel.session import Session
 
 Key = Callable[[Result], Any]
-"""What is compared of a result: the greatest is the best, as with max()."""
+"""What is compared of a result: the greatest is the best, as with max(); nan is less than all."""
 
 CODES = 64
 
@@ -31,7 +33,8 @@ CODES = 64
 class BestOf:
     """What came of several pieces of code that ran at once, each from the same state.
 
-    results: in the order of the codes. index: the place of the best one among them; None where none succeeded.
+    results: in the order of the codes. index: the place of the best one among them; None where none succeeded, or none
+    has a key that is a number.
     """
 
     results: tuple[Result, ...]
@@ -39,7 +42,7 @@ class BestOf:
 
     @property
     def best(self) -> Result | None:
-        """The best one; None where none succeeded. Its `image` is what Session.restore() goes to."""
+        """The best one; None where there is none. Its `image` is what Session.restore() goes to."""
         return None if self.index is None else self.results[self.index]
 
 
@@ -62,11 +65,50 @@ def check_codes(codes: Sequence[str]) -> tuple[str, ...]:
     return all_codes
 
 
+def check_key(key: object) -> None:
+    """Raises TypeError where it can't be called with a result."""
+    if key is not None and (not callable(key) or inspect.iscoroutinefunction(key)):
+        raise TypeError(f"key has to be a function that takes a Result and returns what is compared, and not {key!r}")
+
+
+def _is_nan(value: object) -> bool:
+    """Whether it is no number, or has one in it that is none: then > says nothing about it."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_nan, value))
+    return isinstance(value, numbers.Number) and value != value
+
+
 def best_of(results: Sequence[Result], key: Key | None) -> BestOf:
-    """The best of those that are ok, the first one of several that are equal. Raises what key raises."""
-    succeeded = [index for index, result in enumerate(results) if result.ok]
-    index = max(succeeded, key=lambda index: key(results[index]) if key is not None else 0, default=None)
-    return BestOf(tuple(results), index)
+    """The best of those that are ok, the first one of several that are equal; never one whose key is nan.
+
+    Raises KeyFailed.
+    """
+    best: int | None = None
+    greatest: Any = None
+    for index, result in enumerate(results):
+        if not result.ok:
+            continue
+        try:
+            value = key(result) if key is not None else 0
+            if not _is_nan(value) and (best is None or value > greatest):
+                best, greatest = index, value
+        except Exception as error:
+            raise KeyFailed(
+                f"key failed for result {index}: {type(error).__name__}: {error}; `results` has those of all codes",
+                tuple(results),
+                index,
+            ) from error
+    return BestOf(tuple(results), best)
+
+
+@contextlib.contextmanager
+def keeping(found: BestOf) -> Iterator[None]:
+    """Inside of it the best one's state becomes the session's; where that has gone, the results come with the error."""
+    try:
+        yield
+    except UnknownImage as error:
+        error.results = found.results
+        raise
 
 
 class AsyncBranch:

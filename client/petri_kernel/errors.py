@@ -37,7 +37,28 @@ class KernelDied(SessionError):
 
 
 class UnknownImage(PetriError, LookupError):
-    """The session has no such state, or none any more; str() is the kernel's sentence. The session is as it was."""
+    """The session has no such state, or none any more; str() is the kernel's sentence. The session is as it was.
+
+    results: where best_of() could not keep the best one, those of all its codes; else empty.
+    """
+
+    results: tuple[Result, ...] = ()
+
+
+class KeyFailed(PetriError):
+    """best_of() has run its codes, and key raised something, which is __cause__, or has given what can't be compared.
+
+    results: of all the codes. index: the place of the one that key failed for. The session is as it was.
+    """
+
+    def __init__(self, message: str, results: tuple[Result, ...], index: int) -> None:
+        super().__init__(message)
+        self.results = results
+        self.index = index
+
+
+class FileNotKept(PetriError, FileNotFoundError):
+    """The content of a run's file can't be had: it was not copied out, or its copy has been replaced since."""
 
 
 class CellFailed(PetriError):

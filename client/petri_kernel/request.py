@@ -17,6 +17,7 @@ from typing import Any, Literal, Union
 
 from petri_kernel.errors import BadRequest
 from petri_kernel.limits import Duration, LimitValue, Size, limits_request, milliseconds
+from petri_kernel.result import Result
 from petri_kernel.timeline import Image, ImageName
 
 FileContent = Union[str, bytes, "os.PathLike[str]"]
@@ -190,22 +191,36 @@ def image_text(what: str, image: ImageName) -> str:
     """An image as a request names it. Raises BadRequest, with the argument's name."""
     if isinstance(image, Image):
         return image.image
+    if isinstance(image, Result):
+        return _left_by(what, image)
     if isinstance(image, int) and not isinstance(image, bool) and image > 0:
         return str(image)
+    if not isinstance(image, str) or not image:
+        raise BadRequest(
+            f"{what} has to be a checkpoint's name, an execution count (1 or more), the id of a run, 'first', a Result "
+            f"or an Image of timeline(), and not {image!r}"
+        )
     return checkpoint_text(what, image)
+
+
+def _left_by(what: str, result: Result) -> str:
+    if result.image is None:
+        raise BadRequest(f"{what}: that run ({result.outcome}) has left no state: Result.image is None")
+    return result.image
 
 
 def checkpoint_text(what: str, name: object) -> str:
     """The same for a name."""
-    if _text_bytes(what, name, IMAGE_NAME_BYTES) == 0:
-        raise BadRequest(f"{what} has to be 1 to {IMAGE_NAME_BYTES} bytes")
-    return str(name)
+    if not isinstance(name, str) or not name:
+        raise BadRequest(f"{what} has to be a checkpoint's, a text of 1 to {IMAGE_NAME_BYTES} bytes, and not {name!r}")
+    _text_bytes(what, name, IMAGE_NAME_BYTES)
+    return name
 
 
 def cells(what: str, n: int) -> int:
     """A number of cells to go back or on. Raises BadRequest."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise BadRequest(f"{what}: the number of cells has to be 1 or more, and not {n!r}")
+        raise BadRequest(f"{what}: n is how many cells, 1 or more, and not {n!r}; restore() goes to a name or a number")
     return n
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
 
 from petri_kernel.aio import AsyncSession, telling
-from petri_kernel.branch import AsyncBranch, BestOf, Branch, Key, best_of
+from petri_kernel.branch import AsyncBranch, BestOf, Branch, Key, best_of, check_key, keeping
 from petri_kernel.collect import KEEP_BYTES, Progress
 from petri_kernel.errors import SessionClosed
 from petri_kernel.kernel import Config
@@ -182,7 +182,8 @@ class Session:
         inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
         cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
         none; None leaves it to the configuration. See Result.cached.
-        from_: the state to begin with: a checkpoint, the id of a run, "first", an execution count, or an Image. Where
+        from_: the state to begin with: a checkpoint, the id of a run, "first", an execution count, an Image, or a
+        Result, for the state that its run has left. Where
         the run leaves nothing, the session is afterwards where it was. A run from a state that the session does not
         have is refused (FromUnknownImage).
         commit: False to keep nothing of the run: the session is afterwards as it was. checkpoint: a name for what it
@@ -246,16 +247,20 @@ class Session:
     def restore(self, to: ImageName) -> Restored:
         """Goes to the state after an earlier run, forward too: memory, files, limits and the execution count.
 
-        to: a checkpoint, an execution count, the id of a run, "first", or an Image of timeline(). What has been copied
-        out or, with writable, written to the folder on this machine stays there. What is left behind can be gone to
-        again, as long as it is kept. Waits for runs that were asked for before.
+        to: a checkpoint, an execution count, the id of a run, "first", an Image of timeline(), or a Result, for the
+        state that its run has left. What has been copied out or, with writable, written to the folder on this machine
+        stays there. What is left behind can be gone to again, as long as it is kept. Waits for runs that were asked for
+        before.
 
-        Raises UnknownImage where there is no such state, or none any more.
+        Raises BadRequest before anything is sent where `to` names no state; UnknownImage where there is no such state, or none any more.
         """
         return self.wait_for(self._session.restore(to))
 
     def undo(self, n: int = 1) -> Restored:
-        """Goes back n runs that have left something, at most to the beginning. Raises UnknownImage at the beginning."""
+        """Goes back n runs that have left something, at most to the beginning. Raises UnknownImage at the beginning.
+
+        BadRequest where n is not 1 or more.
+        """
         return self.wait_for(self._session.undo(n))
 
     def redo(self, n: int = 1) -> Restored:
@@ -326,27 +331,31 @@ class Session:
             found = session.best_of(codes, key=lambda result: float(result.result), keep=True)
 
         key: what is compared of a Result that is ok, as for max(): the greatest is the best, and the first of several
-        that are equal. Without it the first of the codes whose result is ok is. One that isn't never wins.
-        keep: make the best one's state the session's; where none is ok, the session stays as it is.
+        that are equal. One whose key is nan never wins. Without a key the first of the codes whose result is ok is the
+        best. One that isn't ok never wins, and key is not asked about it.
+        keep: make the best one's state the session's; where there is none, the session stays as it is.
         from_: the state to begin with, as for branch(). The others are those of run(), and hold for each of the codes.
 
         All of them are sent before the first is waited for; as many run at once as the limit cpus allows (limits of the
         session). Each leaves a state, unless it was rolled back: of more codes than the limit history those that ended
-        first may have gone, and the best one among them. Files are copied to `outputs/` of all; where two write the
-        same one, the copy of the one that ended last stays, and Artifact.read_bytes() is that of the others only with
-        inline_bytes.
+        first may have gone, and the best one among them. Files are copied to `outputs/` of all; where several write
+        one file, each has a copy of its own, such as `model (2).txt`: Artifact.copied_to says which. A later best_of()
+        replaces them.
 
         Ctrl-C (KeyboardInterrupt) interrupts these runs alone, and is raised once they have ended.
 
-        Raises BadRequest and TypeError before anything is sent; what key raises; UnknownImage where from_ is no state,
-        or the best one's has gone, which keep needs; KernelDied; SessionError.
+        Raises BadRequest and TypeError before anything is sent, TypeError also for a key that is no function; KeyFailed
+        where key raises something or its values can't be compared, with the results of all codes; UnknownImage where
+        from_ is no state, or the best one's has gone, which keep needs, with the results; KernelDied; SessionError.
         """
+        check_key(key)
         asked = Request(files, stdin, env, timeout, memory, limits, task, expect=expect, inline_bytes=inline_bytes)
         with self._asked(_Asked(functools.partial(self._session.run_branches, codes, asked, from_))) as future:
             kernel, results = future.result()
         found = best_of(results, key)
         if keep and found.best is not None:
-            self.wait_for(self._session.go(kernel, str(found.best.image)))
+            with keeping(found):
+                self.wait_for(self._session.go(kernel, str(found.best.image)))
         return found
 
     def interrupt(self) -> None:

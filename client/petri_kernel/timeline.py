@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from petri_kernel.errors import BadRequest, SessionError, UnknownImage
-from petri_kernel.result import row_of
+from petri_kernel.result import Result, row_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Image:
     kept: bool = False
 
 
-ImageName = Union[str, int, Image]
-"""A checkpoint, the id of a run, eight characters or more that it alone begins with, or "first"; an execution count; or
-an Image of a timeline."""
+ImageName = Union[str, int, Image, Result]
+"""A checkpoint, the id of a run, eight characters or more that it alone begins with, or "first"; an execution count; an
+Image of a timeline; or the Result of a run, for the state that it has left."""
 
 SHORT_ID = 8
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import decimal
 import threading
 
 import pytest
@@ -95,7 +96,7 @@ def test_a_branch_begins_in_any_state_that_is_named(session):
     session.restore("one")
     newest = session.run("x = 20")
     [image] = [image for image in session.timeline().images if image.image == first.image]
-    for from_ in ("one", 1, first.run_id, image):
+    for from_ in ("one", 1, first.run_id, image, first):
         assert session.branch(from_).run("x").result == "1"
     assert session.branch(2).image == newest.image  # on the session's own branch
     assert session.branch("first").run("'x' in globals()").result == "False"
@@ -107,7 +108,7 @@ def test_a_branch_of_no_state_is_an_error_at_once(session):
         with pytest.raises(petri.UnknownImage, match=f'"{unknown}"'):
             session.branch(unknown)
     for bad in (0, True, 1.5, "", b"x"):
-        with pytest.raises(petri.BadRequest):
+        with pytest.raises(petri.BadRequest, match="from_ has to be a checkpoint's name, .* and not "):
             session.branch(bad)
 
 
@@ -263,18 +264,45 @@ def test_best_of_begins_in_the_state_that_is_named(session):
 def test_files_of_all_codes_are_copied_out_and_the_session_has_the_best_ones(tmp_path):
     with petri.Session(folder=tmp_path) as session:
         codes = ["open('a', 'w').write('one')", "open('a', 'w').write('other')", "open('b', 'w').write('two')"]
-        found = session.best_of(codes, key=lambda result: int(result.result), keep=True, inline_bytes=100)
+        found = session.best_of(codes, key=lambda result: int(result.result), keep=True)
         assert [result.artifacts[0].read_bytes() for result in found.results] == [b"one", b"other", b"two"]
-        assert (tmp_path / "outputs" / "a").read_text() in ("one", "other")
-        assert (tmp_path / "outputs" / "b").read_text() == "two"
+        names = sorted(result.artifacts[0].copied_to for result in found.results)
+        assert names == ["outputs/a", "outputs/a (2)", "outputs/b"]
         assert session.run("import os; open('a').read(), os.path.exists('b')").result == "('other', False)"
+
+
+def test_a_later_best_of_replaces_the_copies_of_the_one_before(tmp_path):
+    with petri.Session(folder=tmp_path) as session:
+        before = session.best_of([f"open('a', 'w').write('before {n}')" for n in range(3)])
+        after = session.best_of([f"open('a', 'w').write('after {n}')" for n in range(3)])
+        assert sorted(path.name for path in (tmp_path / "outputs").glob("a*")) == ["a", "a (2)", "a (3)"]
+        contents = [result.artifacts[0].read_bytes() for result in after.results]
+        assert contents == [b"after 0", b"after 1", b"after 2"]
+        for result in before.results:
+            with pytest.raises(petri.FileNotKept):
+                result.artifacts[0].read_bytes()
+
+
+def test_what_the_session_copies_while_a_branch_runs_stays(tmp_path):
+    begun = threading.Event()
+    with petri.Session(folder=tmp_path) as session, concurrent.futures.ThreadPoolExecutor(1) as threads:
+        branch = session.branch()
+        code = "try:\n    print('started', flush=True)\n    while True: pass\nexcept KeyboardInterrupt: open('a', 'w').write('branch')"
+        beside = threads.submit(branch.run, code, on_progress=lambda _: begun.set())
+        assert begun.wait(STUCK_S)
+        own = session.run("open('a', 'w').write('session')")
+        session.interrupt()
+        aside = beside.result(STUCK_S)
+        assert (own.artifacts[0].copied_to, aside.artifacts[0].copied_to) == ("outputs/a", "outputs/a (2)")
+        assert (own.artifacts[0].read_bytes(), aside.artifacts[0].read_bytes()) == (b"session", b"branch")
 
 
 def test_best_of_whose_best_made_room_can_not_be_kept():
     with petri.Session(config={"profiles": {"notebook": {"history": 3}}}) as session:
         before = session.run("x = 0")
-        with pytest.raises(petri.UnknownImage, match="older ones make room for newer ones"):
+        with pytest.raises(petri.UnknownImage, match="older ones make room for newer ones") as raised:
             session.best_of([f"x = {n}; x" for n in range(8)], keep=True)
+        assert [result.result for result in raised.value.results] == [str(n) for n in range(8)]
         assert session.timeline().current.image == before.image
 
 
@@ -299,14 +327,27 @@ def test_best_of_refuses_what_can_not_be_meant_before_anything_starts():
             session.best_of(codes)
     with pytest.raises(petri.BadRequest):
         session.best_of(["1"], timeout=-1)
+    for key in ("result", 1):
+        with pytest.raises(TypeError, match="key has to be a function"):
+            session.best_of(["1"], key)
     assert session.pid is None
     session.close()
 
 
-def test_what_a_key_raises_is_raised_and_nothing_is_kept(session):
+def test_a_key_that_raises_keeps_nothing_and_the_results_come_with_the_error(session):
     before = session.run("x = 1")
-    with pytest.raises(LookupError):
-        session.best_of(["x = 2", "x = 3"], key=lambda result: {}["absent"], keep=True)
+    with pytest.raises(petri.KeyFailed, match="ValueError: could not convert string to float") as raised:
+        session.best_of(["2", "'a'", "1 / 0"], key=lambda result: float(result.result), keep=True)
+    assert isinstance(raised.value.__cause__, ValueError)
+    assert [result.result for result in raised.value.results] == ["2", "'a'", None]
+    assert raised.value.index == 1
+    assert session.timeline().current.image == before.image
+
+
+def test_keys_that_are_all_nan_keep_nothing(session):
+    before = session.run("x = 1")
+    found = session.best_of(["float('nan')"], key=lambda result: float(result.result), keep=True)
+    assert found.index is None and found.results[0].ok
     assert session.timeline().current.image == before.image
 
 
@@ -470,6 +511,16 @@ def test_async_best_of_keeps_the_best():
         assert (found.index, (await session.run("x")).result) == (1, "3")
         failed = await session.best_of(["1 / 0"], keep=True)
         assert failed.best is None
+        with pytest.raises(petri.KeyFailed) as raised:
+            await session.best_of(["1", "2"], key=lambda result: {}["absent"], keep=True)
+        assert len(raised.value.results) == 2 and isinstance(raised.value.__cause__, KeyError)
+
+        async def key(result):
+            return 1
+
+        for bad in ("result", key):
+            with pytest.raises(TypeError, match="key has to be a function"):
+                await session.best_of(["1"], bad)
 
     in_session(test)
 
@@ -516,12 +567,22 @@ def made(outcome="ok", result=None, valid=True):
         ([made("error"), made(valid=False), made(), made()], None, 2),
         ([made(result="1"), made(result="3"), made(result="3"), made("error", "9")], lambda one: int(one.result), 1),
         ([made("error"), made("timeout")], lambda one: 1 / 0, None),
+        ([made(result="nan"), made(result="-inf"), made(result="nan")], lambda one: float(one.result), 1),
+        ([made(result="1"), made(result="nan"), made(result="2")], lambda one: (float(one.result), 1), 2),
+        ([made(result="nan")], lambda one: decimal.Decimal(one.result), None),
     ],
-    ids=["one", "the first that is ok", "the greatest key", "none is ok"],
+    ids=["one", "the first that is ok", "the greatest key", "none is ok", "nan", "nan in a tuple", "all are nan"],
 )
 def test_the_best_is_chosen_among_those_that_are_ok(results, key, index):
     found = best_of(results, key)
     assert (found.index, found.best) == (index, None if index is None else results[index])
+
+
+def test_keys_that_can_not_be_compared_are_the_keys_failure():
+    results = [made(result="1"), made(result="a")]
+    with pytest.raises(petri.KeyFailed, match="result 1: TypeError") as raised:
+        best_of(results, lambda one: int(one.result) if one.result == "1" else one.result)
+    assert raised.value.results == tuple(results)
 
 
 IMAGES = [

@@ -106,7 +106,7 @@ BAD = {
     "expect": [{"expect": {"stdout_regex": bad}} for bad in ("(", "\udcff")]
     + [{"expect": {"result_json_schema": {"x": {1, 2}}}}],
     "cache": [{"cache": True}, {"cache": 0}, {"cache": "soon"}, {"cache": [1]}],
-    "from": [{"from_": bad} for bad in (0, -1, True, 1.5, "", "x" * 65, "\udcff", b"x")]
+    "from": [{"from_": bad} for bad in (0, [1], -1, True, 1.5, "", "x" * 65, "\udcff", b"x")]
     + [{"from_": "good", "fresh": True}],
     "commit": [{"commit": 0}, {"commit": None}],
     "checkpoint": [{"checkpoint": bad} for bad in ("", "x" * 65, 3)]

@@ -77,13 +77,53 @@ def test_names_and_states_that_are_not_there_are_errors_and_change_nothing(sessi
     for name in ("a b", "7", "first"):
         with pytest.raises(petri.BadRequest, match=f'the name "{name}"'):
             session.checkpoint(name)
-    for bad in (0, -1, True, 1.5, None, "", "x" * 65, b"x"):
-        with pytest.raises(petri.BadRequest):
+    for bad in (0, -1, True, 1.5, None, "", b"x"):
+        with pytest.raises(petri.BadRequest, match="^to has to be a checkpoint's name, an execution count"):
             session.restore(bad)
-    for bad in (0, True, "1"):
-        with pytest.raises(petri.BadRequest):
-            session.undo(bad)
+    with pytest.raises(petri.BadRequest, match="at most 64"):
+        session.restore("x" * 65)
+    for bad in (0, True, "1", "x"):
+        for method in (session.undo, session.redo):
+            with pytest.raises(petri.BadRequest, match="n is how many cells, 1 or more, and not"):
+                method(bad)
+    for bad in ("", 3, None):
+        for method in (session.checkpoint, session.forget):
+            with pytest.raises(petri.BadRequest, match="a text of 1 to 64 bytes, and not"):
+                method(bad)
     assert session.run("x").result == "1"
+
+
+def test_arguments_that_name_nothing_are_errors_before_a_kernel_starts():
+    async def main():
+        session = petri.AsyncSession()
+        bad = [
+            session.restore(0),
+            session.restore(""),
+            session.undo(0),
+            session.undo("x"),
+            session.redo(0),
+            session.checkpoint(""),
+            session.forget(""),
+            session.branch(0),
+            session.run("1", from_=0),
+        ]
+        for asked in bad:
+            with pytest.raises(petri.BadRequest):
+                await asked
+        assert session.pid is None
+
+    asyncio.run(main())
+
+
+def test_a_result_stands_for_the_state_that_its_run_has_left(session):
+    first = session.run("x = 1")
+    session.run("x = 2")
+    assert session.run("x", from_=first, commit=False).result == "1"
+    assert session.restore(first).image == first.image
+    assert session.run("x").result == "1"
+    lost = session.run("import os; os._exit(1)")
+    with pytest.raises(petri.BadRequest, match=r"to: that run \(crash\) has left no state"):
+        session.restore(lost)
 
 
 def test_run_from_an_earlier_state_and_one_that_leaves_nothing(session):
