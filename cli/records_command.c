@@ -98,11 +98,12 @@ static void put_column(const char *text, int most, int wide) {
 }
 
 static void print_run(const json_t *run) {
-    const char *run_id = "", *started = "", *outcome = "", *task = "", *summary = "";
+    const char *run_id = "", *session_id = "", *started = "", *outcome = "", *task = "", *summary = "";
     json_int_t wall_ms = 0;
-    json_unpack((json_t *)run, "{s:s, s:s, s:s, s:s, s:s, s:I}", "run_id", &run_id, "started", &started, "outcome",
-                &outcome, "task", &task, "summary", &summary, "wall_ms", &wall_ms);
+    json_unpack((json_t *)run, "{s:s, s:s, s:s, s:s, s:s, s:s, s:I}", "run_id", &run_id, "session_id", &session_id,
+                "started", &started, "outcome", &outcome, "task", &task, "summary", &summary, "wall_ms", &wall_ms);
     put_column(run_id, ID_BYTES, ID_BYTES + 2);
+    put_column(session_id, ID_BYTES, ID_BYTES + 2);
     put_column(started, 10, 11);
     put_column(strlen(started) > 11 ? started + 11 : "", 8, 10);
     put_column(outcome, COLUMN_BYTES, 13);
@@ -115,7 +116,8 @@ static void print_run(const json_t *run) {
 static int print_runs(const json_t *runs) {
     size_t i;
     json_t *run;
-    terminal_print("%-8s  %-19s  %-11s  %10s  %-12s  %s\n", "run", "started (UTC)", "outcome", "time", "task", "code");
+    terminal_print("%-8s  %-8s  %-19s  %-11s  %10s  %-12s  %s\n", "run", "session", "started (UTC)", "outcome", "time",
+                   "task", "code");
     json_array_foreach(runs, i, run) {
         print_run(run);
     }

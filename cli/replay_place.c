@@ -33,6 +33,11 @@ static int enter_recorded(const json_t *recorded, struct error *ret_error) {
     if (!folder)
         return error_set(ret_error, EINVAL, "the record names no folder by an absolute path; %s", advice);
     auto_fd fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return error_set(ret_error, EINVAL,
+                         "its folder %s is not there any more; %s, an empty one if it was the temporary folder of a "
+                         "session without one",
+                         folder, advice);
     if (fd < 0 || fstat(fd, &st) < 0)
         return error_set(ret_error, EINVAL, "its folder %s: %s; %s", folder, strerror(errno), advice);
     if (!host_is_trusted(st.st_uid))

@@ -42,7 +42,7 @@ int session_runs(struct records *records, const char *prefix, int64_t limit, jso
     if (r == 0 && json_array_size(runs) == 0)
         r = -ENOENT;
     if (r == -ENOENT)
-        terminal_complain("there is no session %s; petri show RUN names that of a run", prefix);
+        terminal_complain("there is no session %s; petri runs lists them", prefix);
     else if (r == -ENOTUNIQ)
         terminal_complain("there are several sessions whose id begins with %s; give more of it", prefix);
     else if (r < 0)

@@ -20,6 +20,7 @@ VOLATILE = [
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+Z)?"), r"YYYY-MM-DD\1HH:MM:SS"),
     (re.compile(r"^((?: *(?:\[\d+\] +)?)|began in +)[0-9a-f]{8}\b"), r"\1RUN-ID.."),
+    (re.compile(r"(?<=^RUN-ID\.\.  )[0-9a-f]{8}\b"), "SESSION."),
     (re.compile(r" +\d+\.\d+ s\b"), "       N s"),
     (re.compile(r"\b\d+\.\d+ (ms|MiB)\b"), r"N \1"),
     (re.compile(r"\b0\.\d{6,}"), "0.NNNNNN"),

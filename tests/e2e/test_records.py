@@ -172,6 +172,12 @@ def test_commands_runs_and_show_print_what_ran(database, start):
     assert [run["run_id"] for run in json.loads(petri("runs", "--json", "--task", "T").stdout)] == [first]
     assert [run["outcome"] for run in json.loads(petri("runs", "--json", "--outcome", "error").stdout)] == ["error"]
     assert len(petri("runs", "--limit", "1").stdout.splitlines()) == 2
+    session = listed[0]["session_id"]
+    heading, *rows = (line.split() for line in petri("runs").stdout.splitlines())
+    assert heading[:2] == ["run", "session"] and [row[:2] for row in rows] == [
+        [run["run_id"][:8], session[:8]] for run in listed
+    ]
+    assert len(petri("runs", "--session", rows[0][1]).stdout.splitlines()) == 4  # with the head and the first state
     shown = json.loads(petri("show", first, "--json").stdout)
     assert shown["report"]["run_id"] == first and shown["environment"]["petri"]
     text = petri("show", first[:13]).stdout
@@ -518,7 +524,7 @@ def test_replay_takes_no_folder_and_no_interpreter_that_a_record_makes_up(databa
         ("notebooks", "the record names no folder by an absolute path; name one with --folder"),
         (["/"], "the record names no folder by an absolute path"),
         (None, "the record names no folder by an absolute path"),
-        ("/no\x1b[2Jwhere", "its folder /no?[2Jwhere: No such file or directory; name one with --folder"),
+        ("/no\x1b[2Jwhere", "its folder /no?[2Jwhere is not there any more; name one with --folder, an empty one if"),
         ("/etc/passwd", "its folder /etc/passwd: Not a directory"),
     ]
     if os.geteuid() == 0:
