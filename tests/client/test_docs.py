@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 import commands
 import petri_kernel as petri
 from conftest import PROGRAM, ROOT
-from kernels import with_its_stack
+from kernels import install, with_its_stack
 from pages import fenced, masked_text, names, settle
 from petri_kernel.request import Request
 
@@ -90,6 +91,44 @@ RUNS = {
 }
 
 
+# A program without the Python package, which a test runs.
+BY_JUPYTER_CLIENT = """\
+from jupyter_client.manager import start_new_kernel
+
+manager, client = start_new_kernel(kernel_name="petri")
+
+
+def answer(message, channel, get):
+    channel.send(message)
+    while True:
+        reply = get(timeout=60)
+        if reply["parent_header"]["msg_id"] == message["header"]["msg_id"]:
+            return reply
+
+
+def execute(code, asked):
+    message = client.session.msg("execute_request", {"code": code}, metadata={"petri": asked})
+    return answer(message, client.shell_channel, client.get_shell_msg)["metadata"]["petri"]
+
+
+def control(msg_type, **content):
+    message = client.session.msg(msg_type, content)
+    return answer(message, client.control_channel, client.get_control_msg)["content"]
+
+
+execute("total = 10", {"checkpoint": "ten", "limits": {"timeout": 5000}})
+report = execute("del total", {})
+print(report["outcome"], report["committed"])
+timeline = control("petri_timeline_request")
+print([(image["code_first_line"], image["names"]) for image in timeline["images"]])
+print(execute("total + 1", {"from": "ten", "commit": False})["outcome"])
+print(control("petri_restore_request", to="ten")["detail"].split(":")[0])
+print(control("petri_restore_request", to="eleven"))
+
+client.stop_channels()
+manager.shutdown_kernel()
+"""
+
 LOOP = "print('working')\nimport time\ntime.sleep(60)\n"
 
 # Blocks: a command, where RUN_NAME is the id of a run above, and which keys of the JSON that it writes are shown (all
@@ -158,6 +197,16 @@ def commanded(folder, run_ids, arguments, keys):
     return "\n".join([*text, fenced("json" if keys else "", written)])
 
 
+def by_jupyter_client(folder):
+    """The program as the page shows it, and what it prints beside a kernel that was installed."""
+    kernels = install(folder / "prefix", sys.executable)
+    environment = {**os.environ, "JUPYTER_PATH": str(kernels.parent)}
+    command = [sys.executable, "-c", BY_JUPYTER_CLIENT]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return fenced("python", BY_JUPYTER_CLIENT) + "\nIt prints:\n\n" + fenced("", done.stdout)
+
+
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory):
     """All runs of the page in one session, one after the other, and what each block is to show."""
@@ -173,6 +222,8 @@ def blocks(tmp_path_factory):
             result = with_its_stack(run, lambda result: result.outcome == "timeout" and not result.error.line)
             run_ids[name] = result.run_id
             made[name] = exchanged(result, code, asked, keys)
+            if name == "unknown":
+                made["jupyter-client"] = by_jupyter_client(folder)
     for name, (arguments, keys) in COMMANDS.items():
         made[name] = commanded(folder, run_ids, arguments, keys)
     return made
@@ -182,7 +233,7 @@ def test_the_page_has_a_block_for_each_run_and_no_other(blocks):
     assert names(PAGE) == list(blocks)
 
 
-@pytest.mark.parametrize("name", [*RUNS, *COMMANDS])
+@pytest.mark.parametrize("name", [*RUNS, *COMMANDS, "jupyter-client"])
 def test_the_page_shows_what_petri_answers(blocks, name):
     settle(PAGE, name, blocks[name])
 
