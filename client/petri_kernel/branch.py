@@ -94,7 +94,7 @@ def best_of(results: Sequence[Result], key: Key | None) -> BestOf:
                 best, greatest = index, value
         except Exception as error:
             raise KeyFailed(
-                f"key failed for result {index}: {type(error).__name__}: {error}; `results` has those of all codes",
+                f"key failed for result {index}: {type(error).__name__}: {error}; the error has the results of all codes",
                 tuple(results),
                 index,
             ) from error

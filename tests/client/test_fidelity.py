@@ -63,6 +63,26 @@ ROWS = {
             "it stays the same; it is a pid of the cell's own namespace",
         ),
     ],
+    "travel": [
+        (
+            "A cell that ended well was a mistake",
+            ["total = 1", "total = None", "%undo", "total"],
+            "`%undo`, `%restore NUMBER`, `%timeline`; in JupyterLab the buttons and the panel",
+        ),
+        (
+            "and it was none",
+            ["total = 2", "%undo", "%redo", "total"],
+            "`%redo`: nothing is lost by going back",
+        ),
+        (
+            "A magic is called as one of those lines is",
+            [
+                "from IPython.core.magic import register_line_magic\n@register_line_magic\ndef forget(line): return 'mine'",
+                "%forget all",
+            ],
+            "another name; or call it inside of other code",
+        ),
+    ],
     "host": [
         (
             "A connection to another machine",
