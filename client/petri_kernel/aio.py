@@ -318,7 +318,8 @@ class AsyncSession:
     ) -> BestOf:
         """Runs several pieces of code at once, each from the same state, as Session.best_of() does.
 
-        key is an ordinary function. Where it is cancelled, its runs are interrupted, and CancelledError is raised once they have ended.
+        key is an ordinary function. Where best_of() is cancelled, its runs are interrupted, and CancelledError is raised
+        once they have ended.
         """
         check_key(key)
         asked = Request(files, stdin, env, timeout, memory, limits, task, expect=expect, inline_bytes=inline_bytes)

@@ -252,7 +252,8 @@ class Session:
         stays there. What is left behind can be gone to again, as long as it is kept. Waits for runs that were asked for
         before.
 
-        Raises BadRequest before anything is sent where `to` names no state; UnknownImage where there is no such state, or none any more.
+        Raises BadRequest before anything is sent where `to` can't be one of these; UnknownImage where there is no such
+        state, or none any more.
         """
         return self.wait_for(self._session.restore(to))
 
