@@ -8,13 +8,14 @@ import contextvars
 import dataclasses
 import os
 import pathlib
+import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
 from petri_kernel.branch import AsyncBranch, BestOf, Key, best_of, check_code, check_codes, check_key, keeping
 from petri_kernel.collect import KEEP_BYTES, Collector, OnProgress, Progress
-from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError, inside_error
+from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError, UnknownImage, inside_error
 from petri_kernel.kernel import Config, Kernel, config_profiles, config_text, kernel_argv
 from petri_kernel.limits import Duration, LimitValue, Size
 from petri_kernel.request import Expect, FileContent, Request, cells, checkpoint_text, image_text
@@ -286,13 +287,24 @@ class AsyncSession:
     async def open_trial(self) -> Trial:
         """The begin of attempt()."""
         async with self._in_turn():
-            reply = await self._begin()
-            return Trial(str(reply["current"]), self._kernel)
+            trial = Trial(str((await self._begin())["current"]), self._kernel)
+        name = f"attempt-{secrets.token_hex(4)}"
+        with contextlib.suppress(BadRequest):  # there are as many names as there may be: it stays as long as others do
+            trial.image = str((await self._travel("petri_checkpoint_request", {"name": name}))["image"])
+            trial.name = name
+        return trial
 
     async def close_trial(self, trial: Trial) -> None:
         """The end of attempt(). Where that kernel was ended on purpose, its state has gone, and nothing is undone."""
-        if not trial.kept and self._kernel is trial.kernel:
-            await self.restore(trial.image)
+        if self._kernel is not trial.kernel:
+            return
+        try:
+            if not trial.kept:
+                await self.restore(trial.image)
+        finally:
+            if trial.name:
+                with contextlib.suppress(UnknownImage, SessionError):
+                    await self.forget(trial.name)
 
     async def branch(self, from_: ImageName | None = None) -> AsyncBranch:
         """A branch that begins in the present state, or in another one, as Session.branch() makes one."""

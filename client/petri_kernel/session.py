@@ -287,7 +287,8 @@ class Session:
         The session goes back to the state of the beginning, as by restore(). After a close() or restart() inside of it
         there is nothing to undo.
 
-        Raises UnknownImage at its end where that state has made room for newer ones: see the limit history.
+        Until then that state has a name, attempt-…, so that runs without a name make no room of it. Raises UnknownImage
+        at the end where it has made room all the same: see the limit history.
         """
         trial = self.wait_for(self._session.open_trial())
         try:

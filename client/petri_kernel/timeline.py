@@ -76,6 +76,7 @@ class Trial:
 
     def __init__(self, image: str, kernel: object) -> None:
         self.image = image
+        self.name = ""  # that it has meanwhile, so that it does not make room for others
         self.kept = False
         self.kernel = kernel
 

@@ -404,6 +404,9 @@ struct timeline_node *travel_find(struct runner *runner, const char *text, struc
     if (n > 1)
         (void)error_set(ret_error, ENOENT,
                         "the ids of %zu states begin with \"%.64s\"; give more of the one that is meant", n, text);
+    else if (runner->timeline.current && strcmp(text, "first") == 0)
+        (void)error_set(ret_error, ESTALE,
+                        "the session's beginning is gone, and forgotten: there have been many cells");
     else
         (void)error_set(ret_error, ENOENT,
                         "no checkpoint, number of a cell or id of a run is \"%.64s\"; %%timeline lists them", text);

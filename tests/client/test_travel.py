@@ -184,6 +184,17 @@ def test_an_attempt_whose_kernel_was_ended_has_nothing_to_undo(session, end):
         getattr(session, end)()
 
 
+def test_an_attempt_of_more_runs_than_states_are_kept_is_undone():
+    with petri.Session(config={"profiles": {"notebook": {"history": 4}}}) as session:
+        session.run("x = 0")
+        with session.attempt():
+            for n in range(8):
+                session.run(f"x = {n}")
+            assert [name for image in session.timeline().images for name in image.names] != []
+        assert session.run("x").result == "0"
+        assert [name for image in session.timeline().images for name in image.names] == []
+
+
 def test_an_attempt_whose_state_made_room_says_so():
     with petri.Session(config={"profiles": {"notebook": {"history": 2}}}) as session:
         session.run("x = 0")
