@@ -342,7 +342,8 @@ class Session:
         session). Each leaves a state, unless it was rolled back: of more codes than the limit history those that ended
         first may have gone, and the best one among them. Files are copied to `outputs/` of all; where several write
         one file, each has a copy of its own, such as `model (2).txt`: Artifact.copied_to says which. A later best_of()
-        replaces them.
+        replaces them, and so can one of these codes that reaches the kernel when another one has ended already: then
+        read_bytes() of that one's says so. inline_bytes brings small files with the results.
 
         Ctrl-C (KeyboardInterrupt) interrupts these runs alone, and is raised once they have ended.
 

@@ -261,9 +261,14 @@ def test_best_of_begins_in_the_state_that_is_named(session):
         session.best_of(["x"], from_="nowhere")
 
 
+# So long that all codes have come before the first one ends: what comes later may replace its copies.
+ALL_HAVE_COME = "import time; time.sleep(1)"
+
+
 def test_files_of_all_codes_are_copied_out_and_the_session_has_the_best_ones(tmp_path):
     with petri.Session(folder=tmp_path) as session:
-        codes = ["open('a', 'w').write('one')", "open('a', 'w').write('other')", "open('b', 'w').write('two')"]
+        writes = ["open('a', 'w').write('one')", "open('a', 'w').write('other')", "open('b', 'w').write('two')"]
+        codes = [f"{ALL_HAVE_COME}; {write}" for write in writes]
         found = session.best_of(codes, key=lambda result: int(result.result), keep=True)
         assert [result.artifacts[0].read_bytes() for result in found.results] == [b"one", b"other", b"two"]
         names = sorted(result.artifacts[0].copied_to for result in found.results)
@@ -273,8 +278,8 @@ def test_files_of_all_codes_are_copied_out_and_the_session_has_the_best_ones(tmp
 
 def test_a_later_best_of_replaces_the_copies_of_the_one_before(tmp_path):
     with petri.Session(folder=tmp_path) as session:
-        before = session.best_of([f"open('a', 'w').write('before {n}')" for n in range(3)])
-        after = session.best_of([f"open('a', 'w').write('after {n}')" for n in range(3)])
+        before = session.best_of([f"{ALL_HAVE_COME}; open('a', 'w').write('before {n}')" for n in range(3)])
+        after = session.best_of([f"{ALL_HAVE_COME}; open('a', 'w').write('after {n}')" for n in range(3)])
         assert sorted(path.name for path in (tmp_path / "outputs").glob("a*")) == ["a", "a (2)", "a (3)"]
         contents = [result.artifacts[0].read_bytes() for result in after.results]
         assert contents == [b"after 0", b"after 1", b"after 2"]

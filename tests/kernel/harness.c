@@ -163,6 +163,7 @@ static void stop_kernel(struct harness *h) {
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
     history_fini(&kernel->history);
+    export_fini(&kernel->export);
     json_decref(kernel->accounts.unrecorded);
     zmq_ctx_shutdown(jupyter->channels.context);
     heartbeat_join(&jupyter->heartbeat);
