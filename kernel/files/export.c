@@ -30,7 +30,6 @@ enum { NAMES_TRIED = 100, PIECE_BYTES = 128 << 10, PLACED_MAX = 1 << 16 };
 void export_init(struct export *export, int folder_fd, const char *folder, const char *name) {
     *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
     export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
-    export->placed = json_object();
     snprintf(export->parent, sizeof export->parent, "%s", folder);
     snprintf(export->name, sizeof export->name, "%s", name);
     if (!export->off)
@@ -40,7 +39,6 @@ void export_init(struct export *export, int folder_fd, const char *folder, const
 void export_init_at(struct export *export, const char *path) {
     *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
     export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
-    export->placed = json_object();
     snprintf(export->parent, sizeof export->parent, "%s", path);
     if (!export->off)
         export->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -207,6 +205,8 @@ static int is_ours(struct export *export, struct export_file *file, int parent_f
 static void note_placed(struct export *export, const char *path) {
     if (json_object_size(export->placed) >= PLACED_MAX)
         json_object_clear(export->placed);
+    if (!export->placed)
+        export->placed = json_object();
     json_object_set_new(export->placed, path, json_integer(clock_us()));
 }
 
