@@ -316,6 +316,33 @@ void live_check_hidden(const char *answer) {
         CHECK_TEXT(answer, "ENOENT");
 }
 
+struct kept_image *live_keep(const struct live *live) {
+    struct kept_image *kept = NULL;
+    CHECK_EQUAL(session_keep(live->session, &kept), 0);
+    return kept;
+}
+
+struct cell *live_branch(const struct live *live, struct kept_image *kept) {
+    struct cell *cell;
+    struct error error = {0};
+    const struct cell_options options = {.source = CELL_FROM_KEPT, .kept = kept, .role = CELL_BESIDE};
+    while (session_settle(live->session) && !session_has_place(live->session))
+        usleep(1000);
+    CHECK_EQUAL(cell_create(live->session, &options, &cell, &error), 0);
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
+    return cell;
+}
+
+struct kept_image *live_keep_branch(struct cell *cell) {
+    struct kept_image *kept = NULL;
+    struct cell_end end;
+    struct error error = {0};
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
+    CHECK_EQUAL(cell_keep(cell, &kept), 0);
+    cell_discard(cell);
+    return kept;
+}
+
 void live_check_refused(struct live *live, struct cell *cell, const char *reason) {
     struct cell_end end;
     struct error error = {0};

@@ -77,6 +77,16 @@ int live_make_one(struct live *live, const char *what);
 /* Has a running cell connect to itself: both ends. What it asks of the network is let through, as the kernel does. */
 void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]);
 
+/* Keeps the session's state. */
+struct kept_image *live_keep(const struct live *live);
+
+/* A cell of a kept image beside the session's own, started without limits, once there is a place: what earlier cells
+ * have left is not gone at once. */
+struct cell *live_branch(const struct live *live, struct kept_image *kept);
+
+/* Freezes such a cell, which must go well, and keeps what it leaves. */
+struct kept_image *live_keep_branch(struct cell *cell);
+
 /* The cell can't be carried on, for a reason that has the text; it is discarded, and the session is as it was. */
 void live_check_refused(struct live *live, struct cell *cell, const char *reason);
 

@@ -14,31 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct kept_image *keep(struct live *live) {
-    struct kept_image *kept = NULL;
-    CHECK_EQUAL(session_keep(live->session, &kept), 0);
-    return kept;
-}
-
-/* Once there is a place: what earlier cells have left is not gone at once. */
-static struct cell *branch(struct live *live, struct kept_image *kept) {
-    struct cell *cell;
-    struct error error = {0};
-    const struct cell_options options = {.source = CELL_FROM_KEPT, .kept = kept, .role = CELL_BESIDE};
-    while (session_settle(live->session) && !session_has_place(live->session))
-        usleep(1000);
-    CHECK_EQUAL(cell_create(live->session, &options, &cell, &error), 0);
-    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
-    return cell;
-}
-
 /* Each has what it has written, and nobody else has it. */
 static void branches_of_one_image_have_nothing_in_common(struct live *live) {
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     CHECK_TEXT(live_do(live, "map -1 4096 3"), "0");
     CHECK_TEXT(live_do(live, "store 0 one"), "ok");
-    struct kept_image *one = keep(live);
-    struct cell *a = branch(live, one), *b = branch(live, one), *own = live_start(live);
+    struct kept_image *one = live_keep(live);
+    struct cell *a = live_branch(live, one), *b = live_branch(live, one), *own = live_start(live);
     CHECK_TEXT(live_ask(a, "store 0 a"), "ok");
     CHECK_TEXT(live_ask(a, "put a.txt a"), "ok");
     CHECK_TEXT(live_ask(own, "store 0 own"), "ok");
@@ -61,9 +43,9 @@ static void branch_goes_on_when_its_image_is_forgotten_or_gone_back_to(struct li
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"sub2 0755"), 0);
     CHECK_TEXT(live_do(live, "put sub2/b.txt one"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "put a.txt two"), "ok");
-    struct cell *a = branch(live, one);
+    struct cell *a = live_branch(live, one);
     CHECK_TEXT(live_ask(a, "file sub2/b.txt"), "one");
     CHECK_EQUAL(session_restore(live->session, one, &error), 0);
     CHECK_TEXT(live_do(live, "put sub2/b.txt three"), "ok");
@@ -84,10 +66,10 @@ static void changes_of_a_branch_are_those_of_the_files_of_its_time(struct live *
     struct error error = {0};
     struct listing listing = {0};
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "put a.txt two"), "ok");
     CHECK_TEXT(live_do(live, "put later.txt two"), "ok");
-    struct cell *a = branch(live, one);
+    struct cell *a = live_branch(live, one);
     CHECK_TEXT(live_ask(a, "append a.txt +a"), "ok");
     CHECK_TEXT(live_ask(a, "file later.txt"), "ENOENT");
     CHECK_EQUAL(cell_freeze(a, &end, &error), 0);
@@ -108,12 +90,12 @@ static void file_without_a_name_is_a_copy_of_what_it_was_then(struct live *live)
     const long fd = live_call(live, SYS_open, "\"/tmp/u %d 0600", O_RDWR | O_CREAT);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/u"), 0);
     CHECK_EQUAL(live_call(live, SYS_write, "%ld \"one 3", fd), 3);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"two 3 0", fd), 3);
-    struct kept_image *two = keep(live);
+    struct kept_image *two = live_keep(live);
     struct cell *own = live_start(live);
     CHECK_TEXT(live_ask(own, "call %d %ld \"six 3 0", SYS_pwrite64, fd), "3");
-    struct cell *a = branch(live, one), *b = branch(live, two);
+    struct cell *a = live_branch(live, one), *b = live_branch(live, two);
     CHECK_TEXT(live_ask(a, "call %d %ld 0 %d", SYS_lseek, fd, SEEK_CUR), "3");
     CHECK_TEXT(live_ask(a, "call %d %ld \"+ 1", SYS_write, fd), "1");
     CHECK_TEXT(live_ask(a, "call %d %ld 0 0", SYS_lseek, fd), "0");
@@ -134,9 +116,9 @@ static void branch_writes_its_files_by_its_mappings_also_under_its_locks(struct 
     CHECK_TEXT(live_do(live, "map %ld 4096 3", fd), "0");
     CHECK_TEXT(live_do(live, "map %ld 4096 3", fd), "1");
     CHECK_EQUAL(live_call(live, SYS_flock, "%ld %d", fd, LOCK_EX), 0);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "store 0 two"), "ok");
-    struct cell *a = branch(live, one), *b = branch(live, one);
+    struct cell *a = live_branch(live, one), *b = live_branch(live, one);
     CHECK_TEXT(live_ask(a, "load 1"), "one");
     CHECK_TEXT(live_ask(a, "store 0 six"), "ok");
     CHECK_TEXT(live_ask(a, "load 1"), "six");
@@ -162,8 +144,8 @@ static void large_mapped_file_is_there_and_not_copied(struct live *live) {
         CHECK_TEXT(live_do(live, "store %d n%d", i, i), "ok");
         CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
     }
-    struct kept_image *kept = keep(live);
-    struct cell *a = branch(live, kept);
+    struct kept_image *kept = live_keep(live);
+    struct cell *a = live_branch(live, kept);
     CHECK_TEXT(live_ask(a, "load 0"), "n0");
     CHECK_TEXT(live_ask(a, "load %d", MANY - 1), "n8");
     CHECK_TEXT(live_ask(a, "store %d changed", MANY - 1), "ok");
@@ -192,8 +174,8 @@ static void branch_that_is_kept_is_a_state_like_others(struct live *live) {
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     CHECK_TEXT(live_do(live, "put gone.txt one"), "ok");
     const long fd = live_call(live, SYS_open, "\"a.txt %d", O_RDWR | O_APPEND);
-    struct kept_image *one = keep(live);
-    struct cell *cell = branch(live, one);
+    struct kept_image *one = live_keep(live);
+    struct cell *cell = live_branch(live, one);
     CHECK_TEXT(live_ask(cell, "add 5"), "5");
     CHECK_TEXT(live_ask(cell, "call %d %ld \"+ 1", SYS_write, fd), "1");
     CHECK_TEXT(live_ask(cell, "call %d \"gone.txt", SYS_unlink), "0");
@@ -204,7 +186,7 @@ static void branch_that_is_kept_is_a_state_like_others(struct live *live) {
     live_check_counter(live, 0);
     CHECK_TEXT(live_do(live, "file a.txt"), "one");
     for (int i = 0; i < 3; i++) {
-        struct cell *next = branch(live, five);
+        struct cell *next = live_branch(live, five);
         CHECK_TEXT(live_ask(next, "add %d", i), i == 0 ? "5" : i == 1 ? "6" : "7");
         CHECK_TEXT(live_ask(next, "file a.txt"), "one+");
         CHECK_TEXT(live_ask(next, "file host.txt"), "ENOENT");
@@ -232,7 +214,7 @@ static void file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     CHECK_TEXT(live_do(live, "put /tmp/b.txt one"), "ok");
     const ino_t a = number_of(live, "live/files/folder/a.txt"), b = number_of(live, "live/files/private/tmp/b.txt");
-    struct cell *cell = branch(live, keep(live));
+    struct cell *cell = live_branch(live, live_keep(live));
     CHECK_TEXT(live_ask(cell, "append a.txt two"), "ok");
     CHECK_TEXT(live_ask(cell, "append /tmp/b.txt two"), "ok");
     CHECK_TEXT(live_ask(cell, "put c.txt new"), "ok");
@@ -251,8 +233,8 @@ static void file_that_a_branch_has_changed_is_the_same_one_when_the_session_goes
 /* The overlay remembers the name of a file that is open. */
 static void file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_session_goes_to(struct live *live) {
     CHECK(live_call(live, SYS_open, "\"host.txt %d", O_RDONLY) > 0);
-    struct kept_image *one = keep(live);
-    struct cell *cell = branch(live, one);
+    struct kept_image *one = live_keep(live);
+    struct cell *cell = live_branch(live, one);
     CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
     struct kept_image *two = keep_branch(cell);
     for (int i = 0; i < 2; i++) {
@@ -265,8 +247,8 @@ static void file_of_the_host_that_is_open_stays_removed_in_a_branch_that_the_ses
 
 /* The kernel reads its output where the cell says. */
 static void session_that_goes_to_a_branch_speaks_by_its_pipes(struct live *live) {
-    struct kept_image *one = keep(live);
-    struct kept_image *two = keep_branch(branch(live, one));
+    struct kept_image *one = live_keep(live);
+    struct kept_image *two = keep_branch(live_branch(live, one));
     char text[16] = "";
     for (int i = 0; i < 2; i++) {
         go(live, two);
@@ -304,8 +286,8 @@ static void hundred_branches_leave_nothing(struct live *live) {
     CHECK_TEXT(live_do(live, "thread wait"), "0");
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     for (int i = 0; i < live_times(102); i++) {
-        struct kept_image *kept = keep(live);
-        struct cell *a = branch(live, kept), *b = branch(live, kept);
+        struct kept_image *kept = live_keep(live);
+        struct cell *a = live_branch(live, kept), *b = live_branch(live, kept);
         CHECK_TEXT(live_ask(a, "append a.txt +a"), "ok");
         CHECK_TEXT(live_ask(b, "add 1"), "1");
         CHECK_TEXT(live_do(live, "put a.txt %d", i), "ok");

@@ -17,12 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct kept_image *keep(struct live *live) {
-    struct kept_image *kept = NULL;
-    CHECK_EQUAL(session_keep(live->session, &kept), 0);
-    return kept;
-}
-
 static void go(struct live *live, struct kept_image *kept) {
     struct error error = {0};
     char text[512];
@@ -35,12 +29,12 @@ static void go(struct live *live, struct kept_image *kept) {
 static void memory_and_files_are_those_of_the_time(struct live *live) {
     CHECK_TEXT(live_do(live, "add 1"), "1");
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "add 1"), "2");
     CHECK_TEXT(live_do(live, "append a.txt +two"), "ok");
     CHECK_TEXT(live_do(live, "put /tmp/b.txt two"), "ok");
     CHECK_TEXT(live_do(live, "append host.txt +two"), "ok");
-    struct kept_image *two = keep(live);
+    struct kept_image *two = live_keep(live);
     for (int i = 0; i < live_times(6); i++) {
         go(live, one);
         CHECK_TEXT(live_do(live, "add 0"), "1");
@@ -61,12 +55,12 @@ static void memory_and_files_are_those_of_the_time(struct live *live) {
 
 /* One that was left without being kept is gone; what was kept is there as often as one wants. */
 static void cell_after_going_back_is_a_branch(struct live *live) {
-    struct kept_image *first = keep(live);
+    struct kept_image *first = live_keep(live);
     CHECK_TEXT(live_do(live, "add 10"), "10");
-    struct kept_image *ten = keep(live);
+    struct kept_image *ten = live_keep(live);
     go(live, first);
     CHECK_TEXT(live_do(live, "add 20"), "20");
-    struct kept_image *twenty = keep(live);
+    struct kept_image *twenty = live_keep(live);
     go(live, ten);
     CHECK_TEXT(live_do(live, "add 1"), "11");
     go(live, twenty);
@@ -80,7 +74,7 @@ static void cell_after_going_back_is_a_branch(struct live *live) {
 /* A thread waits in its image, and again in each cell that is made of it. */
 static void thread_goes_on_from_where_it_was(struct live *live) {
     CHECK_TEXT(live_do(live, "thread wait"), "0");
-    struct kept_image *waiting = keep(live);
+    struct kept_image *waiting = live_keep(live);
     for (int i = 0; i < live_times(6); i++) {
         CHECK_TEXT(live_do(live, "poke 0"), "ok");
         CHECK_TEXT(live_do(live, "join 0"), "1000");
@@ -97,13 +91,13 @@ static void mapped_file_is_the_same_file_again(struct live *live) {
     CHECK_TEXT(live_do(live, "map %ld %d 3", fd, BYTES), "0");
     CHECK_TEXT(live_do(live, "store 0 mapped"), "ok");
     CHECK_EQUAL(live_call(live, SYS_fallocate, "%ld 0 4096 %d", fd, BYTES - 4096), 0);
-    struct kept_image *mapped = keep(live);
+    struct kept_image *mapped = live_keep(live);
     uint64_t with_it, without, files;
     session_measure_files(live->session, &with_it, &files);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"map.dat"), 0);
     CHECK_TEXT(live_do(live, "store 0 other"), "ok");
     CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
-    struct kept_image *unlinked = keep(live);
+    struct kept_image *unlinked = live_keep(live);
     go(live, mapped);
     CHECK_TEXT(live_do(live, "load 0"), "mapped");
     CHECK_TEXT(live_do(live, "store 0 again"), "ok");
@@ -133,7 +127,7 @@ static void file_that_only_a_kept_image_has_takes_no_room(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_getrandom, "%ld %d 0", data, BYTES), BYTES);
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld %ld %d 0", fd, data, BYTES), BYTES);
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"end 3 %d", fd, BYTES - 3), 3);
-    struct kept_image *open = keep(live);
+    struct kept_image *open = live_keep(live);
     CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/big"), 0);
     live_check_counter(live, 0);
@@ -152,7 +146,7 @@ static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
     live_make_connection(live, cell, fds);
     CHECK_TEXT(live_ask(cell, "call %d %d \"abc 3", SYS_write, fds[0]), "3");
     CHECK_EQUAL(live_commit(cell), 0);
-    struct kept_image *connected = keep(live);
+    struct kept_image *connected = live_keep(live);
     CHECK_TEXT(live_do(live, "call %d %d \"def 3", SYS_write, fds[0]), "3");
     CHECK_EQUAL(live_call(live, SYS_close, "%d", fds[0]), 0);
     CHECK_TEXT(live_do(live, "read %d", fds[1]), "abcdef"); /* to its end, without waiting */
@@ -171,7 +165,7 @@ static void connection_whose_numbers_would_be_the_lowest_free_ones_has_hung_up(s
     for (int taken = 0; taken < lowest;)
         taken = (int)strtol(live_ask(cell, "call %d 1", SYS_dup), NULL, 10);
     CHECK_EQUAL(live_commit(cell), 0);
-    struct kept_image *connected = keep(live);
+    struct kept_image *connected = live_keep(live);
     CHECK_TEXT(live_do(live, "add 1"), "1");
     go(live, connected);
     CHECK_TEXT(live_do(live, "read %d", fds[1]), "");
@@ -182,14 +176,14 @@ static void connection_whose_numbers_would_be_the_lowest_free_ones_has_hung_up(s
 static void file_without_a_name_of_a_state_that_was_left_takes_no_room(struct live *live) {
     enum { BYTES = 4 << 20 };
     uint64_t before, after, files;
-    struct kept_image *none = keep(live);
+    struct kept_image *none = live_keep(live);
     session_measure_files(live->session, &before, &files);
     const long fd = live_call(live, SYS_open, "\"/tmp %d 0600", O_RDWR | O_TMPFILE);
     const long data = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS);
     CHECK_EQUAL(live_call(live, SYS_getrandom, "%ld %d 0", data, BYTES), BYTES);
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld %ld %d 0", fd, data, BYTES), BYTES);
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"end 3 %d", fd, BYTES - 3), 3);
-    struct kept_image *open = keep(live);
+    struct kept_image *open = live_keep(live);
     go(live, none);
     session_measure_files(live->session, &after, &files);
     CHECK(after < before + BYTES / 2);
@@ -206,7 +200,7 @@ static void folder_that_was_shut_is_open_again(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"rows 0755"), 0);
     CHECK_TEXT(live_do(live, "put rows/held.txt x"), "ok");
     CHECK(live_call(live, SYS_open, "\"rows/held.txt %d", O_RDWR) > 4);
-    struct kept_image *before = keep(live);
+    struct kept_image *before = live_keep(live);
     CHECK_EQUAL(live_call(live, SYS_chmod, "\"rows 0100"), 0);
     struct cell *lost = live_start(live);
     CHECK_TEXT(live_ask(lost, "list rows"), "EACCES");
@@ -221,7 +215,7 @@ static void folder_that_was_shut_is_open_again(struct live *live) {
 
 /* The folder is mounted anew, for which Linux needs a name more. */
 static void state_that_has_all_names_is_gone_back_to(struct live *live) {
-    struct kept_image *before = keep(live);
+    struct kept_image *before = live_keep(live);
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "call %d \"rows 0755", SYS_mkdir), "0");
     unsigned n = 0;
@@ -231,7 +225,7 @@ static void state_that_has_all_names_is_gone_back_to(struct live *live) {
     CHECK_TEXT(made, "ENOSPC");
     CHECK_TEXT(live_ask(cell, "call %d \"rows 0100", SYS_chmod), "0");
     live_commit(cell);
-    struct kept_image *full = keep(live);
+    struct kept_image *full = live_keep(live);
     for (int i = 0; i < 2; i++) {
         go(live, before);
         CHECK_TEXT(live_do(live, "file n0"), "ENOENT");
@@ -254,10 +248,10 @@ static void files_of_two_states_are_compared(struct live *live) {
     char text[256] = "", back[256] = "";
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
     CHECK_TEXT(live_do(live, "put same.txt one"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "put a.txt two"), "ok");
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"host.txt"), 0);
-    struct kept_image *two = keep(live);
+    struct kept_image *two = live_keep(live);
     CHECK_EQUAL(session_compare_files(live->session, one, two, note_file, text), 0);
     CHECK(strcmp(text, "~a.txt -host.txt ") == 0 || strcmp(text, "-host.txt ~a.txt ") == 0);
     CHECK_EQUAL(session_compare_files(live->session, two, one, note_file, back), 0);
@@ -270,10 +264,10 @@ static void files_of_two_states_are_compared(struct live *live) {
 
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     enum { BYTES = 32 << 20 };
-    struct kept_image *first = keep(live);
+    struct kept_image *first = live_keep(live);
     CHECK(session_kept_bytes(live->session) < BYTES / 4);
     const long at = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE);
-    struct kept_image *full = keep(live);
+    struct kept_image *full = live_keep(live);
     CHECK(session_kept_bytes(live->session) < BYTES / 4); /* the session has it, too */
     CHECK_EQUAL(live_call(live, SYS_munmap, "%ld %d", at, BYTES), 0);
     live_check_counter(live, 0);
@@ -287,9 +281,9 @@ static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
 
 static void thousand_restorations_leave_nothing(struct live *live) {
     CHECK_TEXT(live_do(live, "put a.txt one"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     CHECK_TEXT(live_do(live, "append a.txt two"), "ok");
-    struct kept_image *two = keep(live);
+    struct kept_image *two = live_keep(live);
     int tasks = 0, descriptors = 0, mounts = 0;
     for (int i = 0; i < live_times(1000); i++) {
         go(live, i % 2 ? two : one);
@@ -471,7 +465,7 @@ static void run_cell(struct walk *walk) {
 static void keep_or_forget(struct walk *walk) {
     const unsigned i = draw(8);
     session_forget(walk->live->session, walk->kept[i].kept);
-    walk->kept[i].kept = draw(5) ? keep(walk->live) : NULL;
+    walk->kept[i].kept = draw(5) ? live_keep(walk->live) : NULL;
     walk->kept[i].state = walk->now;
 }
 

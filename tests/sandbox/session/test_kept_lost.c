@@ -20,18 +20,12 @@ static long begin(struct live *live) {
     return fd;
 }
 
-static struct kept_image *keep(const struct live *live) {
-    struct kept_image *kept = NULL;
-    CHECK_EQUAL(session_keep(live->session, &kept), 0);
-    return kept;
-}
-
 /* Cells that change all that begin() has made; the state is kept. */
 static struct kept_image *go_on(struct live *live, long fd) {
     CHECK_TEXT(live_do(live, "add 1"), "1");
     CHECK_TEXT(live_do(live, "put a.txt two"), "ok");
     CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"two 3 0", fd), 3);
-    return keep(live);
+    return live_keep(live);
 }
 
 static void check_went_on(struct live *live, long fd) {
@@ -58,7 +52,7 @@ static void kill_keeper(const struct kept_image *kept) {
 /* As Linux does where the machine has no memory left. */
 static void state_whose_keeper_was_killed_is_refused(struct live *live) {
     const long fd = begin(live);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     struct kept_image *two = go_on(live, fd);
     kill_keeper(one);
     for (int i = 0; i < 3; i++) {
@@ -79,7 +73,7 @@ static void state_whose_keeper_was_killed_is_refused(struct live *live) {
 static void state_whose_shared_files_cannot_be_put_back_is_left_again(struct live *live) {
     enum { NO_DESCRIPTOR = 1 << 20 };
     const long fd = begin(live);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     struct kept_image *two = go_on(live, fd);
     CHECK(one->image->shared.n > 0);
     for (size_t i = 0; i < one->image->shared.n; i++)
@@ -97,7 +91,7 @@ static void state_whose_shared_files_cannot_be_put_back_is_left_again(struct liv
 /* Nothing of it is there, and the session can go elsewhere. */
 static void session_whose_keeper_was_killed_goes_to_another_state(struct live *live) {
     const long fd = begin(live);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     struct kept_image *two = go_on(live, fd);
     kill_keeper(two);
     check_refused(live, two, "reading the memory of the state failed");

@@ -15,37 +15,9 @@
 
 enum { REGIONS = 6, REGION_BYTES = 4 << 20, SLACK_BYTES = 2 << 20, KEPT = 6, BRANCHES = 2 };
 
-static struct kept_image *keep(struct live *live) {
-    struct kept_image *kept = NULL;
-    CHECK_EQUAL(session_keep(live->session, &kept), 0);
-    return kept;
-}
-
 static void go(struct live *live, struct kept_image *kept) {
     struct error error = {0};
     CHECK_EQUAL(session_restore(live->session, kept, &error), 0);
-}
-
-/* Once there is a place. */
-static struct cell *begin_branch(struct live *live, struct kept_image *kept) {
-    struct cell *cell;
-    struct error error = {0};
-    const struct cell_options options = {.source = CELL_FROM_KEPT, .kept = kept, .role = CELL_BESIDE};
-    while (session_settle(live->session) && !session_has_place(live->session))
-        usleep(1000);
-    CHECK_EQUAL(cell_create(live->session, &options, &cell, &error), 0);
-    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
-    return cell;
-}
-
-static struct kept_image *keep_branch(struct cell *cell) {
-    struct kept_image *kept = NULL;
-    struct cell_end end;
-    struct error error = {0};
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
-    CHECK_EQUAL(cell_keep(cell, &kept), 0);
-    cell_discard(cell);
-    return kept;
 }
 
 /* What has ended is gone before. The bound is above it. */
@@ -89,9 +61,9 @@ static void do_with_region(struct live *live, void (*what)(const struct cell *ce
 static void memory_of_a_state_that_is_gone_counts_while_a_later_one_has_it(struct live *live) {
     const long at = map_regions(live);
     do_with_region(live, write_region, at, 0);
-    struct kept_image *made = keep(live);
+    struct kept_image *made = live_keep(live);
     live_check_counter(live, 0);
-    (void)keep(live);
+    (void)live_keep(live);
     session_forget(live->session, made);
     check_kept(live, 0, 0);
     do_with_region(live, give_up_region, at, 0);
@@ -101,16 +73,16 @@ static void memory_of_a_state_that_is_gone_counts_while_a_later_one_has_it(struc
 /* It is charged to the group of the place where the branch ran. */
 static void memory_that_a_branch_has_made_counts_once_the_session_is_there_and_has_given_it_up(struct live *live) {
     const long at = map_regions(live);
-    struct kept_image *first = keep(live);
-    struct cell *branch = begin_branch(live, first);
+    struct kept_image *first = live_keep(live);
+    struct cell *branch = live_branch(live, first);
     write_region(branch, at, 0);
     check_kept(live, 0, 0); /* nor while it runs */
-    struct kept_image *made = keep_branch(branch);
+    struct kept_image *made = live_keep_branch(branch);
     check_kept(live, REGION_BYTES, REGION_BYTES);
     go(live, made);
     check_kept(live, 0, 0);
     live_check_counter(live, 0);
-    struct kept_image *later = keep(live);
+    struct kept_image *later = live_keep(live);
     session_forget(live->session, made);
     do_with_region(live, write_region, at, 1);
     check_kept(live, 0, 0);
@@ -124,10 +96,10 @@ static void memory_that_a_branch_has_made_counts_once_the_session_is_there_and_h
 static void shared_memory_counts_for_each_state_but_the_present_one(struct live *live) {
     const long at = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", REGION_BYTES, MAP_SHARED | MAP_ANONYMOUS);
     do_with_region(live, write_region, at, 0);
-    (void)keep(live);
+    (void)live_keep(live);
     check_kept(live, 0, 0);
     live_check_counter(live, 0);
-    (void)keep(live);
+    (void)live_keep(live);
     check_kept(live, REGION_BYTES, REGION_BYTES);
     live_check_counter(live, 0);
     check_kept(live, 2 * REGION_BYTES, 2 * REGION_BYTES);
@@ -223,14 +195,14 @@ static void run_branch(struct walk *walk) {
     const unsigned i = draw(BRANCHES), from = draw(KEPT);
     struct cell **cell = &walk->branch[i].cell;
     if (!*cell && walk->kept[from].kept) {
-        *cell = begin_branch(walk->live, walk->kept[from].kept);
+        *cell = live_branch(walk->live, walk->kept[from].kept);
         walk->branch[i].state = walk->branch[i].began = walk->kept[from].state;
     } else if (*cell) {
         change(walk, *cell, &walk->branch[i].state);
         if (draw(3) == 0)
             return;
         if (draw(2))
-            put(walk, keep_branch(*cell), &walk->branch[i].state);
+            put(walk, live_keep_branch(*cell), &walk->branch[i].state);
         else
             cell_discard(*cell);
         *cell = NULL;
@@ -267,7 +239,7 @@ static void random_walk_holds_what_its_model_does(struct live *live) {
     for (unsigned i = 0; i < steps; i++) {
         run_cell(&walk);
         if (draw(2))
-            put(&walk, draw(4) ? keep(live) : NULL, &walk.now);
+            put(&walk, draw(4) ? live_keep(live) : NULL, &walk.now);
         const unsigned to = draw(KEPT);
         if (draw(4) == 0 && walk.kept[to].kept) {
             go(live, walk.kept[to].kept);

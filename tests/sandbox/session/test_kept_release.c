@@ -11,33 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct cell *begin_branch(struct live *live, struct kept_image *kept) {
-    struct cell *cell;
-    struct error error = {0};
-    const struct cell_options options = {.source = CELL_FROM_KEPT, .kept = kept, .role = CELL_BESIDE};
-    while (session_settle(live->session) && !session_has_place(live->session))
-        usleep(1000);
-    CHECK_EQUAL(cell_create(live->session, &options, &cell, &error), 0);
-    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
-    return cell;
-}
-
-static struct kept_image *keep_branch(struct cell *cell) {
-    struct kept_image *kept = NULL;
-    struct cell_end end;
-    struct error error = {0};
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
-    CHECK_EQUAL(cell_keep(cell, &kept), 0);
-    cell_discard(cell);
-    return kept;
-}
-
-static struct kept_image *keep(struct live *live) {
-    struct kept_image *kept = NULL;
-    CHECK_EQUAL(session_keep(live->session, &kept), 0);
-    return kept;
-}
-
 static void go(struct live *live, struct kept_image *kept) {
     struct error error = {0};
     CHECK_EQUAL(session_restore(live->session, kept, &error), 0);
@@ -60,21 +33,21 @@ static bool release(struct live *live, struct kept_image *kept, const char *path
 static void files_that_are_released_are_the_hosts_for_the_session_and_for_branches(struct live *live) {
     static const char *const paths[] = {"a.txt", "host.txt", "sub/deep.txt", "none/none.txt"};
     bool released[4] = {0};
-    struct kept_image *one = keep(live);
-    struct cell *cell = begin_branch(live, one);
+    struct kept_image *one = live_keep(live);
+    struct cell *cell = live_branch(live, one);
     CHECK_TEXT(live_ask(cell, "put a.txt branch"), "ok");
     CHECK_TEXT(live_ask(cell, "put other.txt branch"), "ok");
     CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
     CHECK_TEXT(live_ask(cell, "put sub/deep.txt branch"), "ok");
-    struct kept_image *two = keep_branch(cell);
-    struct cell *before = begin_branch(live, two);
+    struct kept_image *two = live_keep_branch(cell);
+    struct cell *before = live_branch(live, two);
     for (size_t i = 0; i < 3; i++)
         host_put(live, paths[i], "the host's");
     CHECK_EQUAL(session_release_kept(live->session, two, paths, 4, released), 0);
     CHECK(released[0] && released[1] && released[2] && released[3]);
     CHECK_TEXT(live_ask(before, "file a.txt"), "branch");
     cell_discard(before);
-    struct cell *after = begin_branch(live, two);
+    struct cell *after = live_branch(live, two);
     CHECK_TEXT(live_ask(after, "file a.txt"), "the host's");
     CHECK_TEXT(live_ask(after, "file host.txt"), "the host's");
     CHECK_TEXT(live_ask(after, "file sub/deep.txt"), "the host's");
@@ -95,7 +68,7 @@ static void files_that_are_released_are_the_hosts_for_the_session_and_for_branch
 static void state_in_which_the_session_is_is_released_too(struct live *live) {
     CHECK_TEXT(live_do(live, "put a.txt mine"), "ok");
     CHECK_TEXT(live_do(live, "put b.txt mine"), "ok");
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     host_put(live, "a.txt", "the host's");
     CHECK(release(live, one, "a.txt"));
     CHECK_TEXT(live_do(live, "put b.txt more"), "ok");
@@ -113,7 +86,7 @@ static void file_that_is_open_or_has_two_names_stays(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_symlink, "\"a.txt \"link"), 0);
     const long fd = live_call(live, SYS_open, "\"open.txt %d", O_RDWR);
     CHECK(fd > 3);
-    struct kept_image *one = keep(live);
+    struct kept_image *one = live_keep(live);
     static const char *const paths[] = {"open.txt", "a.txt", "b.txt", "link"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         host_put(live, paths[i], "the host's");
