@@ -3,8 +3,9 @@
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
-tree=$build/asan
-[ -f "$tree/build.ninja" ] || cmake -S "$root" --preset asan -B "$tree"
+tree=$build/fuzz
+"$root/scripts/deps.sh" install build sanitize
+configure "$tree" --preset fuzz
 cmake --build "$tree" --target fuzz/all
 for source in "$root"/fuzz/fuzz_*.c; do
     basename "$source" .c

@@ -153,9 +153,9 @@ static void test_variables_of_hostile_code_take_linear_time(void **state) {
     struct bytes code = {0}, out = {0};
     (void)state;
     bytes_append_text(&code, "#");
-    while (code.n < 2 << 20)
+    while (code.n < 2 * LONG_TEXT_BYTES)
         bytes_append_text(&code, "xxxxxxxxxxxxxxxx");
-    while (code.n < 6 << 20)
+    while (code.n < 6 * LONG_TEXT_BYTES)
         bytes_append_text(&code, "\n%env A=1");
     assert_true(variables_read_code(&variables, code.data, code.n));
     redact_code(&(struct redaction){.variables = &variables}, code.data, code.n, &out);
