@@ -41,6 +41,18 @@ stamp() {
     printf '%s\n' "$2" >"$stamps/$1"
 }
 
+# configure TREE CMAKE_ARGUMENT...: CMake keeps what it has found. So it looks again if compilers or libraries are others
+# than when TREE was configured.
+configure() {
+    tree=$1
+    shift
+    name=configured$(echo "${tree#"$build"}" | tr / -)
+    key=$({ printf '%s\n' "$@" && "$root/scripts/deps.sh" found build unit sanitize; } 2>&1 | sha256sum | cut -d' ' -f1)
+    up_to_date "$name" "$key" && [ -f "$tree/build.ninja" ] && return
+    cmake --fresh -S "$root" -B "$tree" "$@"
+    stamp "$name" "$key"
+}
+
 # The same commit gives the same package, byte by byte, so what is made has the commit's date. See: SOURCE_DATE_EPOCH.
 use_date_of_commit() {
     if [ -z "${SOURCE_DATE_EPOCH:-}" ] && [ -e "$root/.git" ]; then

@@ -12,12 +12,11 @@ tree=$build/coverage
 profiles=$tree/profiles/$door
 
 "$root/scripts/deps.sh" install build python unit sanitize coverage
-[ -f "$tree/build.ninja" ] || cmake -S "$root" --preset coverage -B "$tree"
 rm -rf "$profiles"
 mkdir -p "$profiles"
 chmod a+rwx "$profiles" # for kernels of ordinary users
 say "make $door, counted; its output: $tree/$door.log"
-LLVM_PROFILE_FILE=$profiles/%c%p.profraw PETRI_BUILD=$tree "$root/scripts/$door.sh" >"$tree/$door.log" 2>&1 ||
+LLVM_PROFILE_FILE=$profiles/%c%p.profraw PETRI_BUILD=$tree PETRI_PRESET=coverage "$root/scripts/$door.sh" >"$tree/$door.log" 2>&1 ||
     say "some tests failed: see there"
 
 llvm() {

@@ -6,6 +6,7 @@ set -eu
 preset=$1
 shift
 tree=$build/$preset
-[ -f "$tree/build.ninja" ] || cmake -S "$root" --preset "$preset" -B "$tree"
+"$root/scripts/deps.sh" install build unit sanitize
+configure "$tree" --preset "$preset"
 cmake --build "$tree"
 ctest --test-dir "$tree" --output-on-failure --no-tests=error "$@"

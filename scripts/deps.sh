@@ -3,6 +3,7 @@
 #
 #   deps.sh check GROUP...    names what is missing; exit 1 where something is
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
+#   deps.sh found GROUP...    says which program and which version stands for each command and library
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
@@ -18,6 +19,7 @@ build  command  cc          gcc
 build  header   stdio.h     libc6-dev
 build  header   linux/seccomp.h linux-libc-dev
 build  command  cmake       cmake
+build  command  ctest       cmake
 build  command  ninja       ninja-build
 build  command  pkg-config  pkg-config
 build  library  libzmq      libzmq3-dev
@@ -29,10 +31,12 @@ build  library  libpcre2-8  libpcre2-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
 unit   library  cmocka      libcmocka-dev
+unit   command  nm          binutils
 wheel  command  g++         g++
 wheel  command  dpkg-source dpkg-dev
 wheel  command  patch       patch
 wheel  command  help2man    help2man
+deb    command  cpack       cmake
 deb    command  help2man    help2man
 docs   command  help2man    help2man
 docs   command  mandoc      mandoc
@@ -107,6 +111,16 @@ missing() {
     done
 }
 
+found() {
+    table | while read -r group probe what package; do
+        wanted "$group" || continue
+        case $probe in
+        command) echo "$what $(realpath "$(command -v "$what")")" ;;
+        library) echo "$what $(pkg-config --modversion "$what")" ;;
+        esac
+    done
+}
+
 # The sanitizers' runtime is named after clang's version, known only once clang is there.
 clang_runtime() {
     version=$(clang -dumpversion | cut -d. -f1)
@@ -145,5 +159,6 @@ groups=$*
 case $command in
 check) check ;;
 install) install_missing ;;
-*) die "usage: deps.sh check|install GROUP..." ;;
+found) found ;;
+*) die "usage: deps.sh check|install|found GROUP..." ;;
 esac
