@@ -11,6 +11,7 @@ set -eu
 step "layers" "$root/tests/layers"
 step "each source has its test, each page its files" "$root/tests/sources"
 step "each command in a page has its test" "$root/tests/documents"
+step "each program that a script calls is there" "$venv/bin/python" "$root/tests/programs.py"
 step "unit tests" unit_tests
 step "worker" python_tests tests/worker --door test
 step "end to end, the main things" python_tests tests/e2e --door check

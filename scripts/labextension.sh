@@ -9,7 +9,7 @@ from=$root/client/lab
 into=$build/clients/lab
 key=$({ cat "$from/package-lock.json" && node --version; } | sha256sum | cut -d' ' -f1)
 mkdir -p "$into"
-rm -rf "$into/src" "$into/style" "$into/core" "$into/lib" "$into/labextension"
+rm -rf "${into:?}/src" "$into/style" "$into/core" "${into:?}/lib" "$into/labextension"
 (cd "$from" && cp -r package.json package-lock.json install.json tsconfig.json webpack.config.cjs src style core "$into")
 if ! up_to_date labextension "$key" || [ ! -d "$into/node_modules" ]; then
     say "fetching with npm what JupyterLab's extension is built with, into $into"

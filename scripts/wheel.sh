@@ -43,6 +43,7 @@ build_libzmq() {
         -DCMAKE_SHARED_LINKER_FLAGS="-Wl,-z,relro,-z,now,--strip-all" >>"$work/libzmq.log" 2>&1 || return
     cmake --build "$work/zeromq3-build" --target install >>"$work/libzmq.log" 2>&1 || return
     # pkg-config reads words, and the checkout's path may have a blank.
+    # shellcheck disable=SC2016
     sed -i -e 's/-L${libdir}/-L"${libdir}"/' -e 's/-I${includedir}/-I"${includedir}"/' "$libzmq/lib/pkgconfig/libzmq.pc"
 }
 
@@ -87,4 +88,5 @@ rm -rf "$work/dist" "$out"/petri_kernel-*
 build_wheel >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; die "the wheel could not be built: $work/build.log"; }
 cp "$work"/dist/*.tar.gz "$out"
 say "made:"
+# shellcheck disable=SC2012
 (cd "$out" && ls -l petri_kernel-* | awk '{ printf "  %s  %.1f MB\n", $NF, $5 / 1e6 }')

@@ -15,7 +15,7 @@ can_be_root() {
 need_machines() {
     [ "$(uname -m)" = x86_64 ] || skip "it is made for x86_64, and this is $(uname -m)"
     can_be_root || skip "making the machine's files needs root, and there is no sudo"
-    "$root/scripts/deps.sh" install vm || skip "qemu, mmdebstrap and mkfs.ext4 can't be had here"
+    "$root/scripts/deps.sh" install python vm || skip "qemu, mmdebstrap and mkfs.ext4 can't be had here"
 }
 
 # machine SECONDS KERNEL OPTION...: tables of pages with a fifth level would only make emulation slower.
