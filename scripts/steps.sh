@@ -1,75 +1,135 @@
 # shellcheck shell=sh disable=SC2154
 # Sourced after common.sh by the scripts that run several kinds of test: steps, one after the other or beside each other.
 # A step that fails doesn't keep the others from running.
+#
+#   PETRI_STEPS  an extended regular expression: only steps whose names it matches
+#
+# build/steps/SCRIPT has what each step printed, NAME.log, and how many seconds it took when it last went well, NAME.seconds.
 
 scripts=$root/scripts
-summary=$(mktemp)
+steps=$build/steps/$(basename -- "$0" .sh)
+work=$(mktemp -d)
+summary=$work/summary
 began=$(date +%s)
-trap 'rm -f "$summary"' EXIT
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$steps" "$work/running"
+: >"$summary"
 
-# Where the output of a step goes that has another one beside it.
-held=
+# Ends what runs in the background of a script, too, which doesn't hear of an interrupt.
+interrupted() {
+    trap '' TERM
+    kill 0
+    exit 130
+}
+
+# Whether other steps run beside this one: then what it prints is shown when it has ended.
+is_held=no
 
 # How many tests at once: most of a test's time it waits for a kernel.
 jobs=${PETRI_JOBS:-$((2 * $(nproc)))}
+
+# The names of this script's steps, in their order.
+sed -n 's/^ *step "\([^"]*\)".*/\1/p' "$0" | grep -E -e "${PETRI_STEPS:-}" >"$work/names" ||
+    die "PETRI_STEPS: no step's name matches ${PETRI_STEPS:-}"
 
 # step NAME COMMAND...: runs it, remembers how it went and how long it took.
 step() {
     name=$1
     shift
+    grep -qxF -e "$name" "$work/names" || return 0
+    file=$(printf %s "$name" | tr -cs '[:alnum:]' -)
     start=$(date +%s)
-    if [ -n "$held" ]; then
-        show printf '\n-- %s: begins\n' "$name"
-        if "$@" >"$held" 2>&1; then result=ok; else result=FAILED; fi
-        show print_held
+    show begin_step
+    if [ $is_held = yes ]; then
+        run_step "$@" >"$steps/$file.log"
     else
-        printf '\n== %s\n' "$name"
-        if "$@"; then result=ok; else result=FAILED; fi
+        run_step "$@" | tee "$steps/$file.log"
     fi
-    printf '%-8s%5d s  %s\n' "$result" "$(($(date +%s) - start))" "$name" >>"$summary"
+    show end_step
 }
 
-# beside FUNCTION...: each runs its steps one after the other, and all of them at once. What a step prints is shown when
-# it has ended, whole. For steps that leave the processors idle, and share nothing that is there once on a machine.
+begin_step() {
+    [ -s "$summary" ] || printf '%8s%5d s  %s\n' '' $((start - began)) "what they need: installed and built" >>"$summary"
+    last=$(sed 's/$/ s last time/' "$steps/$file.seconds" 2>/dev/null) || last="not timed yet"
+    printf '%s\n' "$name" | tee -a "$work/begun" >"$work/running/$file"
+    [ $is_held = yes ] && mark='-- begins:' || mark='=='
+    printf '\n%s %s (step %d of %d, %s)\n' "$mark" "$name" "$(wc -l <"$work/begun")" "$(wc -l <"$work/names")" "$last"
+}
+
+run_step() {
+    result=FAILED
+    "$@" 2>&1 && result=ok
+    echo $result >"$work/$file"
+}
+
+# show COMMAND...: its output, which nothing else that is shown comes into.
+show() {
+    { flock 9 && "$@"; } 9>"$work/lock"
+}
+
+end_step() {
+    seconds=$(($(date +%s) - start))
+    result=$(cat "$work/$file" 2>/dev/null) || result=FAILED
+    printf '%-8s%5d s  %s\n' "$result" $seconds "$name" >>"$summary"
+    rm -f "$work/running/$file"
+    if [ "$result" = ok ]; then echo $seconds >"$steps/$file.seconds"; else echo "$file" >>"$work/failed"; fi
+    if [ $is_held = yes ]; then
+        printf '\n== %s\n' "$name"
+        cat "$steps/$file.log"
+    fi
+    printf -- '-- ended: %s, %s, %d s' "$name" "$result" $seconds
+    cat "$work/running/"* 2>/dev/null | sed '1s/^/; still running: /' | paste -s -d ';' -
+}
+
+# at_once FUNCTION OTHER: runs both, and shows what the first one prints. If one fails, nothing else is done.
+at_once() {
+    trap interrupted INT
+    "$2" >"$steps/$2.log" 2>&1 &
+    "$1" || {
+        kill $!
+        die "$1 failed"
+    }
+    wait $! || {
+        tail -n 25 "$steps/$2.log"
+        die "$2 failed; all of its output: $steps/$2.log"
+    }
+    trap - INT
+}
+
+# beside FUNCTION...: each runs its steps one after the other, and all of them at once. For steps that leave the processors
+# idle, and share nothing that is there once on a machine.
 beside() {
     if [ "$jobs" -eq 1 ]; then
         for lane in "$@"; do "$lane"; done
         return
     fi
-    trap 'trap "" TERM; kill 0; exit 130' INT # which what runs in the background of a script doesn't hear
+    trap interrupted INT
     lanes=
     for lane in "$@"; do
         run_lane "$lane" &
         lanes="$lanes $!:$lane"
     done
     for lane in $lanes; do
-        wait "${lane%%:*}" || printf '%-8s%7s  %s\n' FAILED '' "${lane#*:}: ended before its last step" >>"$summary"
+        wait "${lane%%:*}" || lane_ended "${lane#*:}"
     done
     trap - INT
 }
 
+lane_ended() {
+    printf '%-8s%7s  %s\n' FAILED '' "$1: ended before its last step" | tee -a "$steps/$1.log" >>"$summary"
+    echo "$1" >>"$work/failed"
+}
+
 run_lane() {
-    held=$(mktemp)
-    trap 'rm -f "$held"' EXIT
+    is_held=yes
     jobs=$((jobs * 3 / 4)) # each waits less for its own
     "$1"
 }
 
-# show COMMAND...: its output, which nothing else that is shown comes into.
-show() {
-    { flock 9 && "$@"; } 9>>"$summary"
-}
-
-print_held() {
-    printf '\n== %s\n' "$name"
-    cat "$held"
-}
-
 # The cmocka programs, against the very libraries that build/petri is made of.
 unit_tests() {
-    cmake -S "$root" -B "$build" -DPETRI_TESTS=ON >/dev/null
-    cmake --build "$build"
-    ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
+    cmake --build "$build" &&
+        ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
 }
 
 # python_tests FOLDER ARGUMENTS...: several at once; what shares something costly is in one group (xdist_group), and
@@ -78,13 +138,18 @@ python_tests() {
     "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup --no-loadscope-reorder
 }
 
-# report LEFT_OUT: how each step went; what has not been tried, and where it is.
+# report LEFT_OUT: how each step went, what those that failed printed last, or what has not been tried, and where it is.
 report() {
     printf '\n== summary\n'
     cat "$summary"
     printf '%-8s%5d s  in all\n' '' "$(($(date +%s) - began))"
-    if grep -q '^FAILED' "$summary"; then
+    if [ -e "$work/failed" ]; then
+        while read -r file; do
+            printf '\n== what failed: the end of %s\n' "$steps/$file.log"
+            tail -n 25 "$steps/$file.log"
+        done <"$work/failed"
         exit 1
     fi
+    [ -z "${PETRI_STEPS:-}" ] || set -- "Only the steps that match PETRI_STEPS=$PETRI_STEPS."
     printf '\n%s\n' "$1"
 }

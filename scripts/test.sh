@@ -3,15 +3,26 @@
 #
 #   PETRI_REQUIRE_LIVE=1  a test that can't run on this machine fails
 #   PETRI_JOBS            how many tests at once: twice the number of processors
+#   PETRI_STEPS           only steps whose names this extended regular expression matches
 set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
 "$scripts/deps.sh" install build python unit sanitize browser docs
 "$scripts/build.sh"
-"$scripts/venv.sh" run check test libraries clients
-"$scripts/node.sh"
-"$scripts/kernelspecs.sh"
+
+# One process unpacks what is fetched, and waits for it: meanwhile the others compile.
+fetch() {
+    "$scripts/venv.sh" run check test libraries clients docs && "$scripts/node.sh" && "$scripts/kernelspecs.sh"
+}
+
+compile() {
+    if grep -q '^unit tests' "$work/names"; then
+        cmake --build "$build" && configure "$build/asan" --preset asan && cmake --build "$build/asan"
+    fi
+}
+
+at_once fetch compile
 
 step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
@@ -19,10 +30,14 @@ step "each source has its test, each page its files" "$root/tests/sources"
 step "each source has its test, each page its files: a mistake is found" "$root/tests/sources" --self-test
 step "each command in a page has its test" "$root/tests/documents"
 step "each command in a page has its test: a mistake is found" "$root/tests/documents" --self-test
-step "documents, without a warning" "$scripts/docs.sh"
+step "each program that a script calls is there" "$venv/bin/python" "$root/tests/programs.py"
+step "each program that a script calls is there: a mistake is found" "$venv/bin/python" "$root/tests/programs.py" --self-test
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
+step "documents, without a warning" "$scripts/docs.sh"
 step "unit tests" unit_tests
-step "unit tests with ASan and UBSan" "$scripts/ctest.sh" asan -j "$jobs"
+# What is random walks at length without sanitizers, and takes many times as long with them, is a part of it with them.
+step "unit tests with ASan and UBSan" env PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1 \
+    "$scripts/ctest.sh" asan -j "$jobs"
 step "worker" python_tests tests/worker --door test
 step "end to end" python_tests tests/e2e --door test
 step "the protocol, row by row" python_tests tests/surface --door test
