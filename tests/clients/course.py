@@ -11,9 +11,10 @@ import tempfile
 import nbformat
 
 import commands
+import installed
 from accounts import account
 from hubs import PATIENT
-from kernels import BUILD, PETRI, ROOT, STUCK_S
+from kernels import BUILD, ROOT, STUCK_S
 
 EXAMPLE = ROOT / "examples" / "course"
 ENVIRONMENT = BUILD / "course"  # by scripts/venv.sh course
@@ -61,8 +62,7 @@ class Place:
     def _install(self):
         """petri as `make install` leaves it, and what the README has done with a checkout."""
         prefix, checkout = self.folder / "prefix", self.folder / "checkout"
-        subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
-        (self.folder / "bin" / "petri").symlink_to(prefix / "bin" / "petri")
+        (self.folder / "bin" / "petri").symlink_to(installed.prefix() / "bin" / "petri")
         shutil.copytree(EXAMPLE, checkout / "examples" / "course")
         example = checkout / "examples" / "course"
         for path in (example / "petri.json", *example.rglob("*.ipynb")):

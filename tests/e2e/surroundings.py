@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import tempfile
 
-from kernels import PETRI, STUCK_S, WORK
+import installed
+from kernels import STUCK_S, WORK
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 CANARY = "canary-of-the-host"
@@ -71,9 +72,7 @@ class Place:
 def make_place():
     path = pathlib.Path(tempfile.mkdtemp(prefix="petri-place-", dir="/srv"))
     path.chmod(0o755)
-    prefix = path / "prefix"
-    subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
-    return Place(path, prefix / "bin" / "petri")
+    return Place(path, installed.prefix() / "bin" / "petri")
 
 
 def remove_place(place):

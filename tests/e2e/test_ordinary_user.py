@@ -9,10 +9,11 @@ import tempfile
 
 import pytest
 
+import installed
 import state
 from accounts import account
 from branches import answer_next, begin, finish, wait_for_prints
-from kernels import PETRI, STUCK_S, Interpreter, install, wait_for
+from kernels import STUCK_S, Interpreter, install, wait_for
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
 from travels import restore, run
@@ -44,25 +45,20 @@ def shared_folder():
 
 
 @pytest.fixture(scope="module")
-def installed(shared_folder):
-    """petri as `make install` leaves it: the checkout may be where the user can't read."""
-    prefix = shared_folder / "prefix"
-    subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
-    install(prefix, SYSTEM.path, program=prefix / "bin" / "petri")
-    return prefix
+def kernels(shared_folder):
+    """Kernelspecs of petri as `make install` leaves it: the checkout may be where the user can't read."""
+    return install(shared_folder / "prefix", SYSTEM.path, program=installed.prefix() / "bin" / "petri")
 
 
 @pytest.fixture
-def start_as_user(start, user, shared_folder, installed):
+def start_as_user(start, user, shared_folder, kernels):
     """Starts kernels that run as the user, for the system's interpreter."""
-    kernels = installed / "share" / "jupyter" / "kernels"
     if os.geteuid() != 0:
         return lambda name: start(SYSTEM, kernel_dir=kernels)
     wrapped = shared_folder / "wrapped" / "petri"
     wrapped.mkdir(parents=True, exist_ok=True)
     spec = json.loads((kernels / "petri" / "kernel.json").read_text())
-    program = str(installed / "bin" / "petri")
-    spec["argv"] = ["sh", "-c", BECOME, program, str(user.pw_uid), str(user.pw_gid), "{connection_file}", SYSTEM.path]
+    spec["argv"] = ["sh", "-c", BECOME, spec["argv"][0], str(user.pw_uid), str(user.pw_gid), "{connection_file}", SYSTEM.path]
     (wrapped / "kernel.json").write_text(json.dumps(spec))
     return lambda name: start(
         SYSTEM, kernel_dir=wrapped.parent, folder=shared_folder, connection_file=str(shared_folder / f"{name}.json")

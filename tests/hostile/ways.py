@@ -5,10 +5,10 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
-from kernels import PETRI, Interpreter, install, interpreters
+import installed
+from kernels import Interpreter, install, interpreters
 
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 
@@ -61,18 +61,15 @@ WAYS = [_user(), _without_cgroup(), _root()]
 
 
 class Installed:
-    """petri as `make install` leaves it, with a kernelspec for each way, below a folder that every user can read."""
+    """A kernelspec of installed petri for each way, and folders, below a folder that every user can read."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="petri-hostile-"))
         self.folder.chmod(0o755)
-        subprocess.run(
-            ["cmake", "--install", PETRI.parent, "--prefix", self.folder], check=True, stdout=subprocess.DEVNULL
-        )
 
     def kernel_dir(self, way):
         """The folder with the kernelspecs that start petri in this way."""
-        program = self.folder / "bin" / "petri"
+        program = installed.prefix() / "bin" / "petri"
         target = self.folder / "ways" / way.name
         if not target.exists():
             directory = install(target, way.interpreter.path, program=program)
