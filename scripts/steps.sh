@@ -133,9 +133,9 @@ unit_tests() {
 }
 
 # python_tests FOLDER ARGUMENTS...: several at once; what shares something costly is in one group (xdist_group), and
-# tests/conftest.py has the order in which they begin.
+# tests/conftest.py has the order in which they begin. The slowest are named.
 python_tests() {
-    "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup --no-loadscope-reorder
+    "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup --no-loadscope-reorder --durations=10 --durations-min=3
 }
 
 # report LEFT_OUT: how each step went, what those that failed printed last, or what has not been tried, and where it is.

@@ -2,8 +2,8 @@
 Which tests belong to which door: `make check`, `make test`, `make test-all`.
 
 --door check      end-to-end tests marked `check`
---door test       every test that isn't marked `thorough`, with one interpreter
-                  each: a test's name decides which, so that all have their share
+--door test       every test that isn't marked `thorough`, with one interpreter and
+                  in one way each: a test's name decides which, so that all have their share
 --door rest       what --door test leaves out
 --door all        both; the default, for work on one test
 --alone yes|no    only the tests marked `alone`, or only the others
@@ -26,8 +26,9 @@ import pytest
 
 DOORS = ("check", "test", "rest", "all")
 
-# Parameters whose values are interpreters: a test that has one runs with each of them.
+# Parameters whose values are interpreters: a test that has one runs with each of them. So it does in each way.
 INTERPRETERS = {"kernel", "row_kernel", "label"}
+WAYS = {"way"}
 
 # What the tests of a file have in common. These stay in one process and in their order, so that it is there once.
 SHARED = {"shared_kernel", "row_kernel", "shared"}
@@ -44,29 +45,30 @@ def digest(text):
     return zlib.crc32(text.encode())
 
 
-def interpreters_of(item):
-    """Labels: of one interpreter, or none."""
+def labels_of(item, names):
+    """Of the values of these parameters, as they are in the test's id: one, or none."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return [getattr(value, "label", value) for name, value in parameters.items() if name in INTERPRETERS]
+    return [getattr(value, "label", value) for name, value in parameters.items() if name in names]
 
 
 def pytest_itemcollected(item):
     if SHARED & set(item.fixturenames):
-        item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *interpreters_of(item)])))
+        item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *labels_of(item, INTERPRETERS)])))
 
 
 def whatever_interpreter(item):
-    """The test's id without its interpreter."""
-    labels = interpreters_of(item)
+    """The test's id without its interpreter or its way."""
+    labels = labels_of(item, INTERPRETERS | WAYS)
     if not labels:
         return item.nodeid
     parts = item.callspec.id.split("-")
-    parts.remove(labels[0])
+    for label in labels:
+        parts.remove(label)
     return f"{item.nodeid.split('[')[0]}[{'-'.join(parts)}]"
 
 
 def in_turn(items):
-    """One item of each test: with this interpreter or another one, as the test's name has it."""
+    """One item of each test: with this interpreter or another one, or in this way, as the test's name has it."""
     tests = {}
     for item in items:
         tests.setdefault(whatever_interpreter(item), []).append(item)

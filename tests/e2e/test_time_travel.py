@@ -6,7 +6,7 @@ from there. A row is what travels.py says; the files of rows have a folder of th
 import pytest
 
 from conftest import shared_kernel  # noqa: F401
-from travels import Row, check, check_branches
+from travels import WAYS, Row
 
 pytestmark = pytest.mark.xdist_group("time-travel")  # one process: the kernel is there once
 
@@ -548,17 +548,12 @@ def kernel(shared_kernel):
     return shared_kernel
 
 
-@pytest.mark.parametrize("row", OBJECTS.values(), ids=OBJECTS)
-def test_object_is_as_it_was_in_each_state_that_one_goes_to(kernel, row):
-    check(kernel, row, "rows")
-
-
 # In a branch files and folders that were there before are others: a folder can't be renamed, and a file has another
 # number, which SQLite compares before it writes a journal (test_branches.py).
 NOT_IN_BRANCHES = {"folders that exchange names", "database with an open transaction"}
-IN_BRANCHES = {name: row for name, row in OBJECTS.items() if name not in NOT_IN_BRANCHES}
+TRIED = [(row, way) for row in OBJECTS for way in WAYS if way != "in branches" or row not in NOT_IN_BRANCHES]
 
 
-@pytest.mark.parametrize("row", IN_BRANCHES.values(), ids=IN_BRANCHES)
-def test_object_is_as_it_was_in_branches_and_where_the_session_goes_to_them(kernel, row):
-    check_branches(kernel, row, "rows")
+@pytest.mark.parametrize(("row", "way"), TRIED)
+def test_object_is_as_it_was_in_each_state_that_one_goes_to(kernel, row, way):
+    WAYS[way](kernel, OBJECTS[row], "rows")

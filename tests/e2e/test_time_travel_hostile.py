@@ -172,8 +172,6 @@ TAKES_ROOM = {"large files that are open and unlinked", "files that are mapped b
 LONG = {"the disk, full to the last name"}
 # It renames a folder that was there before, which a branch can't (test_branches.py).
 NOT_IN_BRANCHES = "the current folder, moved into another"
-ROWS = [pytest.param(what, id=what, marks=[pytest.mark.thorough] if what in LONG else []) for what in HOSTILE]
-IN_BRANCHES = [row for row in ROWS if row.id != NOT_IN_BRANCHES]
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +193,7 @@ def is_there(kernel, where):
     is_shown(kernel, LOOK, THERE, where)
 
 
-@pytest.mark.parametrize("what", ROWS)
-def test_state_before_a_hostile_cell_is_there_again_and_the_one_after_it_too(kernel, what):
+def attack_in_the_session(kernel, what):
     code, look, expected = HOSTILE[what]
     kernel.good("%restore rows")
     kernel.good("before = 1")
@@ -227,8 +224,7 @@ def is_shown_beside(kernel, image, look, expected, where):
     assert cell.ok and cell.result == expected, f"{where}: {cell.result} {cell.reply.get('evalue')}"
 
 
-@pytest.mark.parametrize("what", IN_BRANCHES)
-def test_state_that_a_hostile_branch_begins_with_is_there_again_and_the_one_after_it_too(kernel, what):
+def attack_in_branches(kernel, what):
     code, look, expected = HOSTILE[what]
     kernel.good("%restore rows")
     used = kernel.ask(USED, {"commit": False}).result
@@ -250,6 +246,21 @@ def test_state_that_a_hostile_branch_begins_with_is_there_again_and_the_one_afte
     if not look and what not in TAKES_ROOM:
         now = kernel.ask(USED, {"commit": False}).result
         assert int(now) - int(used) <= 1, "what was not kept takes room"
+
+
+# make test tries each row in one of them.
+WAYS = {"in the session": attack_in_the_session, "in branches": attack_in_branches}
+TRIED = [
+    pytest.param(what, way, id=f"{what}-{way}", marks=[pytest.mark.thorough] if what in LONG else [])
+    for what in HOSTILE
+    for way in WAYS
+    if (what, way) != (NOT_IN_BRANCHES, "in branches")
+]
+
+
+@pytest.mark.parametrize(("what", "way"), TRIED)
+def test_state_before_a_hostile_cell_is_there_again_and_the_one_after_it_too(kernel, what, way):
+    WAYS[way](kernel, what)
 
 
 @pytest.mark.thorough

@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import shared_kernel  # noqa: F401
-from travels import Row, check, check_branches
+from travels import WAYS, Row
 
 pytestmark = pytest.mark.xdist_group("time-travel-libraries")  # one process: the kernel is there once
 
@@ -94,11 +94,7 @@ def kernel(shared_kernel):
     return shared_kernel
 
 
-@pytest.mark.parametrize("row", LIBRARIES.values(), ids=LIBRARIES)
-def test_object_of_a_library_is_as_it_was_in_each_state_that_one_goes_to(kernel, row):
-    check(kernel, row, "rows")
-
-
-@pytest.mark.parametrize("row", LIBRARIES.values(), ids=LIBRARIES)
-def test_object_of_a_library_is_as_it_was_in_branches_and_where_the_session_goes_to_them(kernel, row):
-    check_branches(kernel, row, "rows")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("row", LIBRARIES)
+def test_object_of_a_library_is_as_it_was_in_each_state_that_one_goes_to(kernel, row, way):
+    WAYS[way](kernel, LIBRARIES[row], "rows")

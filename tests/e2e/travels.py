@@ -100,3 +100,7 @@ def check_branches(kernel, row, base):
     look(kernel, row, row.after, "gone to a branch of a branch")
     restore(kernel, to=made)
     look(kernel, row, row.before, "back again")
+
+
+# In which of them a row is tried: make test tries it in one.
+WAYS = {"in the session": check, "in branches": check_branches}
