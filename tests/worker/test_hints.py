@@ -1,5 +1,7 @@
 """The line below a traceback where the cause is petri, and not the code."""
 
+import os
+
 import pytest
 
 # What a cell does, and a part of the line that tells its user what to do.
@@ -58,6 +60,11 @@ def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
 )
 def test_error_of_the_code_has_no_hint(worker, code):
     assert not last_line(worker, code).startswith("petri: ")
+
+
+def test_missing_file_of_a_folder_in_a_home_has_no_hint(new_worker, label):
+    worker = new_worker(label, env={"HOME": os.path.dirname(os.getcwd())})
+    assert not last_line(worker, "open('absent.csv')").startswith("petri: ")
 
 
 def test_hint_is_said_once_a_session_and_cause(worker):

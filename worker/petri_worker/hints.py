@@ -143,15 +143,16 @@ def _file(error):
         return None
     path = os.path.abspath(error.filename)
     inside = [place for place in _Place.own if path == place or path.startswith(place + os.sep)]
-    if error.errno == errno.ENOENT and _Place.home in inside:
+    nearest = max(inside, key=len, default=None)  # the notebook's folder may be in a home of the same name
+    if error.errno == errno.ENOENT and nearest == _Place.home:
         return "home", f"a cell has a home folder of its own, {_Place.home}: your files are not in it. {_BRING}"
-    if error.errno == errno.ENOENT and not inside:
+    if error.errno == errno.ENOENT and not nearest:
         return "outside", (
             f"cells see the notebook's folder, and of the rest of the disk only what Python needs. {_BRING}"
         )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and not inside:
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and not nearest:
         return "read-only", "cells can write to the notebook's folder, to /tmp and to their own home, and nowhere else."
-    if error.errno in (errno.EACCES, errno.EPERM) and _Place.home not in inside:
+    if error.errno in (errno.EACCES, errno.EPERM) and nearest != _Place.home:
         return "rights", (
             "cells have the rights of the user who runs petri; where that is root, those of the owner of the "
             "notebook's folder. chmod or chown in a terminal gives them more."
