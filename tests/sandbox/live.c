@@ -25,6 +25,7 @@ struct variant {
     const struct live_case *live_case;
     bool ordinary_user;
     char base[64]; /* a temporary folder of the test's own */
+    int worker_fd; /* the program that sessions start, to read */
 };
 
 static void write_file(const char *folder, const char *name, const char *text) {
@@ -41,21 +42,22 @@ static void make_folder(char path[PATH_MAX], const char *base, const char *name)
     CHECK_EQUAL(mkdir(path, 0755), 0);
 }
 
-/* A copy that an ordinary user can reach, wherever the tests were built. */
-static void copy_worker(const char *folder) {
-    char command[2 * PATH_MAX];
-    int n = snprintf(command, sizeof command, "cp %s %s/worker", LIVE_WORKER, folder);
+/* A copy of the user's own. It may be that the user can't reach the folder that the tests were built in, but its file. */
+static void copy_worker(const char *folder, int worker_fd) {
+    char command[PATH_MAX + 64];
+    int n = snprintf(command, sizeof command, "cp /proc/self/fd/%d %s/worker", worker_fd, folder);
     CHECK(n > 0 && (size_t)n < sizeof command);
     CHECK_EQUAL(system(command), 0);
+    close(worker_fd);
 }
 
 /* In the process that is to be the session's, and as its user. */
-static void make_files(struct live *live, const char *base) {
+static void make_files(struct live *live, const char *base, int worker_fd) {
     char sub[PATH_MAX];
     make_folder(live->folder, base, "notebook");
     make_folder(live->outside, base, "outside");
     make_folder(sub, base, "worker");
-    copy_worker(sub);
+    copy_worker(sub, worker_fd);
     write_file(live->folder, "host.txt", "host");
     make_folder(sub, live->folder, "sub");
     write_file(sub, "deep.txt", "deep");
@@ -103,7 +105,7 @@ static int be_live(void *argument) {
     struct live live = {0};
     struct error error = {0};
     char text[1024];
-    make_files(&live, variant->base);
+    make_files(&live, variant->base, variant->worker_fd);
     if (variant->live_case->prepare)
         variant->live_case->prepare();
     const struct sandbox_folder folder = {
@@ -126,7 +128,10 @@ static void run_variant(void **state) {
     strcpy(variant->base, "/tmp/petri-live-XXXXXX");
     assert_non_null(mkdtemp(variant->base));
     assert_int_equal(chmod(variant->base, 0777), 0);
+    variant->worker_fd = open(LIVE_WORKER, O_RDONLY);
+    assert_true(variant->worker_fd >= 0);
     int status = fork_and_wait(be_live, variant, variant->ordinary_user);
+    close(variant->worker_fd);
     assert_int_equal(tree_remove(AT_FDCWD, variant->base), 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
         if (require && strcmp(require, "1") == 0)
