@@ -1,8 +1,10 @@
 """A clean Debian in a container: what is done there is gone with it."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -69,9 +71,13 @@ class Machine:
         subprocess.run([*PODMAN, "rm", "--force", "--time=0", self.id], capture_output=True, check=True)
         shutil.rmtree(self.shown)
 
+    @staticmethod
+    def home(user):
+        return "/root" if user == "root" else f"/home/{user}"
+
     def command(self, *words, user="root", folder=None):
         """What runs a command there, in the user's home or another folder."""
-        home = "/root" if user == "root" else f"/home/{user}"
+        home = self.home(user)
         become = [f"--user={user}", f"--workdir={folder or home}", f"--env=HOME={home}"]
         return [*PODMAN, "exec", "--interactive", *become, "--env=DEBIAN_FRONTEND=noninteractive", self.id, *words]
 
@@ -125,3 +131,61 @@ class Machine:
         """Every file and folder but those of users, and what apt, dpkg and ldconfig keep for themselves."""
         prune = [word for path in LEFT_OUT for word in ("-path", path, "-o")][:-1]
         return set(self.run("find", "/", "-xdev", "(", *prune, ")", "-prune", "-o", "-print").splitlines())
+
+
+# The tree $0 becomes the root of a mount namespace, which has the machine's processes, devices and control groups, and
+# a /dev/shm of its own, where kernels are listed.
+ENTER = """
+mount --bind "$0" "$0"
+cd "$0"
+for folder in proc sys dev; do mount --rbind /$folder $folder; done
+mount -t tmpfs tmpfs dev/shm
+mkdir -p mnt/machine
+pivot_root . mnt/machine
+umount -l /mnt/machine
+echo up
+exec sleep infinity
+"""
+
+
+class Root(Machine):
+    """
+    A clean Debian on the machine's own disk, whose root has all rights: what a container hasn't. Its files stay in
+    the folder until the next one takes their place.
+    """
+
+    def __init__(self, release, folder, *packages):
+        """packages: files of this machine's, which are in /packages there."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", clean_debian(release), folder], check=True)
+        files, self.variables = reaching_registries()
+        shown = [option.removeprefix("--volume=").split(":")[:2] for option in files]
+        shown += [(package, f"/packages/{package.name}") for package in packages]
+        shown += [(path, path) for path in ("/etc/hosts", "/etc/resolv.conf")]
+        for ours, theirs in shown:
+            target = folder / theirs.lstrip("/")
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy(ours, target)
+        enter = ["unshare", "--mount", "--propagation=private", "sh", "-ec", ENTER, folder]
+        self.process = subprocess.Popen(enter, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "up\n"
+        self.took = []
+        self.run("useradd", "--create-home", "--shell=/bin/bash", "ada")
+
+    def close(self):
+        """Ends every process that has its files."""
+        own = os.readlink(f"/proc/{self.process.pid}/ns/mnt")
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{pid}/ns/mnt") == own:
+                    os.kill(int(pid), signal.SIGKILL)
+        self.process.wait()
+
+    def command(self, *words, user="root", folder=None):
+        home = self.home(user)
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "sh", "-ec", 'cd "$0"; exec "$@"']
+        path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        variables = {**self.variables, "PATH": path, "HOME": home, "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8"}
+        env = ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
+        return ["nsenter", f"--target={self.process.pid}", "--mount", *env, *become, folder or home, *words]
