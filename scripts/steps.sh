@@ -4,7 +4,7 @@
 #
 #   PETRI_STEPS  an extended regular expression: only steps whose names it matches
 #
-# build/steps/SCRIPT has what each step printed, NAME.log, and how many seconds it took when it last went well, NAME.seconds.
+# build/steps/SCRIPT has what each step printed, and how many seconds it took when it last went well.
 
 scripts=$root/scripts
 steps=$build/steps/$(basename -- "$0" .sh)
@@ -96,7 +96,7 @@ at_once() {
     trap - INT
 }
 
-# beside FUNCTION...: each runs its steps one after the other, and all of them at once. For steps that leave the processors
+# beside FUNCTION...: each runs its steps one after the other, and all of them at once. For steps that leave processors
 # idle, and share nothing that is there once on a machine.
 beside() {
     if [ "$jobs" -eq 1 ]; then
@@ -138,7 +138,7 @@ python_tests() {
     "$scripts/pytest.sh" "$@" -n "$jobs" --dist loadgroup --no-loadscope-reorder --durations=10 --durations-min=3
 }
 
-# report LEFT_OUT: how each step went, what those that failed printed last, or what has not been tried, and where it is.
+# report LEFT_OUT: how each step went, what those that failed printed last, or what has not been tried, and where that is.
 report() {
     printf '\n== summary\n'
     cat "$summary"

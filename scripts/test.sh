@@ -31,11 +31,12 @@ step "each source has its test, each page its files: a mistake is found" "$root/
 step "each command in a page has its test" "$root/tests/documents"
 step "each command in a page has its test: a mistake is found" "$root/tests/documents" --self-test
 step "each program that a script calls is there" "$venv/bin/python" "$root/tests/programs.py"
-step "each program that a script calls is there: a mistake is found" "$venv/bin/python" "$root/tests/programs.py" --self-test
+step "each program that a script calls is there: a mistake is found" \
+    "$venv/bin/python" "$root/tests/programs.py" --self-test
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
 step "documents, without a warning" "$scripts/docs.sh"
 step "unit tests" unit_tests
-# What is random walks at length without sanitizers, and takes many times as long with them, is a part of it with them.
+# Random walks take many times as long with sanitizers, so they are shorter here than in the step before.
 step "unit tests with ASan and UBSan" env PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1 \
     "$scripts/ctest.sh" asan -j "$jobs"
 step "worker" python_tests tests/worker --door test

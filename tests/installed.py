@@ -1,4 +1,4 @@
-"""petri as `make install` leaves it and as every user can start it, once for all processes that test at the same time."""
+"""petri as `make install` leaves it, where every user can start it: once for all processes that test at a time."""
 
 import atexit
 import contextlib

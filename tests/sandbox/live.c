@@ -42,7 +42,7 @@ static void make_folder(char path[PATH_MAX], const char *base, const char *name)
     CHECK_EQUAL(mkdir(path, 0755), 0);
 }
 
-/* A copy of the user's own. It may be that the user can't reach the folder that the tests were built in, but its file. */
+/* A copy of the user's own, of a file in a folder that the user may not be able to reach. */
 static void copy_worker(const char *folder, int worker_fd) {
     char command[PATH_MAX + 64];
     int n = snprintf(command, sizeof command, "cp /proc/self/fd/%d %s/worker", worker_fd, folder);
