@@ -1,4 +1,4 @@
-"""A clean Debian in a container: what is done there is gone with it."""
+"""A clean Debian, in a container or as a tree of its own: what is done there changes nothing else."""
 
 import contextlib
 import json
@@ -42,7 +42,7 @@ def outputs_of(notebook):
 
 
 class Machine:
-    """It can be used until close(); its commands fail a test where they fail."""
+    """In a container, which is gone after close(); its commands fail a test where they fail."""
 
     def __init__(self, release, *packages):
         """release: of Debian; packages: files of this machine's, which are in /packages there."""
