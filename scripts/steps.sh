@@ -49,11 +49,16 @@ step() {
 }
 
 begin_step() {
-    [ -s "$summary" ] || printf '%8s%5d s  %s\n' '' $((start - began)) "what they need: installed and built" >>"$summary"
+    [ -s "$summary" ] || record '' $((start - began)) "what they need: installed and built"
     last=$(sed 's/$/ s last time/' "$steps/$file.seconds" 2>/dev/null) || last="not timed yet"
     printf '%s\n' "$name" | tee -a "$work/begun" >"$work/running/$file"
     [ $is_held = yes ] && mark='-- begins:' || mark='=='
     printf '\n%s %s (step %d of %d, %s)\n' "$mark" "$name" "$(wc -l <"$work/begun")" "$(wc -l <"$work/names")" "$last"
+}
+
+# record RESULT SECONDS NAME: a row of the summary.
+record() {
+    printf '%-8s%5d s  %s\n' "$1" "$2" "$3" >>"$summary"
 }
 
 run_step() {
@@ -70,7 +75,7 @@ show() {
 end_step() {
     seconds=$(($(date +%s) - start))
     result=$(cat "$work/$file" 2>/dev/null) || result=FAILED
-    printf '%-8s%5d s  %s\n' "$result" $seconds "$name" >>"$summary"
+    record "$result" $seconds "$name"
     rm -f "$work/running/$file"
     if [ "$result" = ok ]; then echo $seconds >"$steps/$file.seconds"; else echo "$file" >>"$work/failed"; fi
     if [ $is_held = yes ]; then
@@ -81,23 +86,8 @@ end_step() {
     cat "$work/running/"* 2>/dev/null | sed '1s/^/; still running: /' | paste -s -d ';' -
 }
 
-# at_once FUNCTION OTHER: runs both, and shows what the first one prints. If one fails, nothing else is done.
-at_once() {
-    trap interrupted INT
-    "$2" >"$steps/$2.log" 2>&1 &
-    "$1" || {
-        kill $!
-        die "$1 failed"
-    }
-    wait $! || {
-        tail -n 25 "$steps/$2.log"
-        die "$2 failed; all of its output: $steps/$2.log"
-    }
-    trap - INT
-}
-
 # beside FUNCTION...: each runs its steps one after the other, and all of them at once. For steps that leave processors
-# idle, and share nothing that is there once on a machine.
+# idle, and share nothing that is there once on a machine. A function may also do what is no step.
 beside() {
     if [ "$jobs" -eq 1 ]; then
         for lane in "$@"; do "$lane"; done
@@ -124,6 +114,11 @@ run_lane() {
     is_held=yes
     jobs=$((jobs * 3 / 4)) # each waits less for its own
     "$1"
+}
+
+# need FUNCTION: ends here if that function of beside has failed, which what follows can't do without.
+need() {
+    ! grep -qsx "$1" "$work/failed" || report ''
 }
 
 # The cmocka programs, against the very libraries that build/petri is made of.

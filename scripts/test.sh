@@ -11,18 +11,23 @@ set -eu
 "$scripts/deps.sh" install build python unit sanitize browser docs
 "$scripts/build.sh"
 
-# One process unpacks what is fetched, and waits for it: meanwhile the others compile.
+# One process unpacks what is fetched, and waits for it. Meanwhile the others run what needs none of it.
 fetch() {
-    "$scripts/venv.sh" run check test libraries clients docs && "$scripts/node.sh" && "$scripts/kernelspecs.sh"
+    "$scripts/venv.sh" run check test libraries clients docs
+    "$scripts/node.sh"
+    "$scripts/kernelspecs.sh"
+    record '' $(($(date +%s) - began)) "what is fetched is there"
 }
 
-compile() {
-    if grep -q '^unit tests' "$work/names"; then
-        cmake --build "$build" && configure "$build/asan" --preset asan && cmake --build "$build/asan"
-    fi
+# Random walks take many times as long with sanitizers, so they are shorter with them.
+units() {
+    step "unit tests" unit_tests
+    step "unit tests with ASan and UBSan" env PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1 \
+        "$scripts/ctest.sh" asan -j "$jobs"
 }
 
-at_once fetch compile
+beside fetch units
+need fetch
 
 step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
@@ -35,10 +40,6 @@ step "each program that a script calls is there: a mistake is found" \
     "$venv/bin/python" "$root/tests/programs.py" --self-test
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
 step "documents, without a warning" "$scripts/docs.sh"
-step "unit tests" unit_tests
-# Random walks take many times as long with sanitizers, so they are shorter here than in the step before.
-step "unit tests with ASan and UBSan" env PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1 \
-    "$scripts/ctest.sh" asan -j "$jobs"
 step "worker" python_tests tests/worker --door test
 step "end to end" python_tests tests/e2e --door test
 step "the protocol, row by row" python_tests tests/surface --door test

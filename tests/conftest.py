@@ -2,8 +2,9 @@
 Which tests belong to which door: `make check`, `make test`, `make test-all`.
 
 --door check      end-to-end tests marked `check`
---door test       every test that isn't marked `thorough`, with one interpreter and
-                  in one way each: a test's name decides which, so that all have their share
+--door test       every test that isn't marked `thorough`, with one interpreter each, and
+                  one value of parameters that it has `in_turn`: a test's name decides
+                  which, so that all have their share
 --door rest       what --door test leaves out
 --door all        both; the default, for work on one test
 --alone yes|no    only the tests marked `alone`, or only the others
@@ -26,12 +27,12 @@ import pytest
 
 DOORS = ("check", "test", "rest", "all")
 
-# Parameters whose values are interpreters: a test that has one runs with each of them. So it does in each way.
+# Parameters whose values are interpreters: a test that has one runs with each of them.
 INTERPRETERS = {"kernel", "row_kernel", "label"}
-WAYS = {"way"}
 
-# What the tests of a file have in common. These stay in one process and in their order, so that it is there once.
-SHARED = {"shared_kernel", "row_kernel", "shared"}
+# What the tests of a file have in common: a kernel, or what a page, the tour or the agent has shown in seconds. These
+# tests stay in one process and in their order, so that it is there once.
+SHARED = {"shared_kernel", "row_kernel", "shared", "blocks", "shown", "tour", "ran"}
 
 
 def pytest_addoption(parser):
@@ -56,9 +57,9 @@ def pytest_itemcollected(item):
         item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *labels_of(item, INTERPRETERS)])))
 
 
-def whatever_interpreter(item):
-    """The test's id without its interpreter or its way."""
-    labels = labels_of(item, INTERPRETERS | WAYS)
+def whatever_turn(item):
+    """The test's id without its interpreter and what it has in turn."""
+    labels = labels_of(item, INTERPRETERS.union(*(mark.args for mark in item.iter_markers("in_turn"))))
     if not labels:
         return item.nodeid
     parts = item.callspec.id.split("-")
@@ -68,10 +69,10 @@ def whatever_interpreter(item):
 
 
 def in_turn(items):
-    """One item of each test: with this interpreter or another one, or in this way, as the test's name has it."""
+    """One item of each test: with this interpreter or another one, and so on, as the test's name has it."""
     tests = {}
     for item in items:
-        tests.setdefault(whatever_interpreter(item), []).append(item)
+        tests.setdefault(whatever_turn(item), []).append(item)
     return {same[digest(name) % len(same)] for name, same in tests.items()}
 
 

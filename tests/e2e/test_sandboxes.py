@@ -75,6 +75,7 @@ def test_each_of_three_cells_has_new_namespaces_and_the_same_state(kernel, sight
     state.check(kernel, pieces, 1)
 
 
+@pytest.mark.in_turn("bad")  # test_five_rollbacks has them all
 @pytest.mark.parametrize("bad", BAD_CELLS)
 def test_state_is_unchanged_after_a_bad_cell(kernel, sightings, bad):
     ename, code = BAD_CELLS[bad]

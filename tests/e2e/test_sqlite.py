@@ -56,6 +56,7 @@ def step(chance):
     return code, what
 
 
+@pytest.mark.in_turn("place")
 @pytest.mark.parametrize("place", ["/tmp", "."])
 @pytest.mark.parametrize(("journal", "mapped"), MODES.values(), ids=MODES)
 def test_database_has_what_was_committed(kernel, place, journal, mapped):

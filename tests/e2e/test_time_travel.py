@@ -554,6 +554,7 @@ NOT_IN_BRANCHES = {"folders that exchange names", "database with an open transac
 TRIED = [(row, way) for row in OBJECTS for way in WAYS if way != "in branches" or row not in NOT_IN_BRANCHES]
 
 
+@pytest.mark.in_turn("way")
 @pytest.mark.parametrize(("row", "way"), TRIED)
 def test_object_is_as_it_was_in_each_state_that_one_goes_to(kernel, row, way):
     WAYS[way](kernel, OBJECTS[row], "rows")

@@ -248,7 +248,6 @@ def attack_in_branches(kernel, what):
         assert int(now) - int(used) <= 1, "what was not kept takes room"
 
 
-# make test tries each row in one of them.
 WAYS = {"in the session": attack_in_the_session, "in branches": attack_in_branches}
 TRIED = [
     pytest.param(what, way, id=f"{what}-{way}", marks=[pytest.mark.thorough] if what in LONG else [])
@@ -258,6 +257,7 @@ TRIED = [
 ]
 
 
+@pytest.mark.in_turn("way")
 @pytest.mark.parametrize(("what", "way"), TRIED)
 def test_state_before_a_hostile_cell_is_there_again_and_the_one_after_it_too(kernel, what, way):
     WAYS[way](kernel, what)

@@ -94,6 +94,7 @@ def kernel(shared_kernel):
     return shared_kernel
 
 
+@pytest.mark.in_turn("way")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("row", LIBRARIES)
 def test_object_of_a_library_is_as_it_was_in_each_state_that_one_goes_to(kernel, row, way):

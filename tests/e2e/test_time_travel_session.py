@@ -151,7 +151,7 @@ def test_states_go_before_a_low_limit_of_open_files_is_reached(start, configure,
     assert small.value("x") == "1"
 
 
-FILL = "x = {n}; big = os.urandom(60 << 20)"
+FILL = "x = {n}; big = b'x' * (60 << 20)"
 
 
 def test_states_that_hold_too_much_go_and_the_newest_stay(start, configure):
@@ -174,7 +174,7 @@ def test_cell_that_holds_much_and_fails_has_no_state_go(start, configure):
         run(small, f"x = {n}")
     before = kept(small)
     for _ in range(3):
-        failed = small.run("import os\nbig = os.urandom(600 << 20)\nos._exit(1)")
+        failed = small.run("import os\nbig = b'x' * (600 << 20)\nos._exit(1)")
         assert failed.ename == "CellCrashed"
         run(small, "'between'")
     assert kept(small)[: len(before)] == before
@@ -186,7 +186,7 @@ def test_memory_of_a_branch_counts_while_a_state_has_it_that_the_present_one_has
     configure(profiles={"notebook": {"history": 3, "history_memory": "100M"}})
     small = start()
     base = run(small, "import os")
-    restore(small, to=branch(small, "big = os.urandom(200 << 20)", base))
+    restore(small, to=branch(small, "big = b'x' * (200 << 20)", base))
     for n in range(4):
         run(small, f"x = {n}")
     assert kept(small) == ["x = 1", "x = 2", "x = 3"]  # the branch's own is gone, and they hold nothing beside the last

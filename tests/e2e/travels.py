@@ -102,5 +102,5 @@ def check_branches(kernel, row, base):
     look(kernel, row, row.before, "back again")
 
 
-# In which of them a row is tried: make test tries it in one.
+# The ways in which a row is tried.
 WAYS = {"in the session": check, "in branches": check_branches}
