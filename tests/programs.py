@@ -16,6 +16,7 @@ import ast
 import contextlib
 import dataclasses
 import io
+import os
 import pathlib
 import re
 import sys
@@ -55,6 +56,7 @@ RUNNERS = {
 }  # fmt: skip
 # These run inside other systems than the one that the checkout is on.
 ELSEWHERE = ("tests/vm/guest.sh", "tests/doctor/guest.sh", "tests/doctor/show.sh", "packaging/debian/p")
+BUILT = {".git", "build", "node_modules", os.path.basename(os.environ.get("PETRI_BUILD", ""))}
 ALTERNATIVES = {"google-chrome": "chromium"}
 CALLS = {"run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "which"}
 HELP = """\
@@ -149,11 +151,13 @@ def is_shell(path):
 
 
 def tracked(root):
-    """Files of the tree but for what is built or fetched."""
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if path.is_file() and not re.match(r"build/|\.git/|.*node_modules/", name) and not name.startswith(ELSEWHERE):
-            yield name
+    """Files of the tree but for what is built or fetched, which may change meanwhile."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(set(folders) - BUILT)
+        for file in sorted(files):
+            name = pathlib.Path(folder, file).relative_to(root).as_posix()
+            if not name.startswith(ELSEWHERE):
+                yield name
 
 
 def rows(root):
