@@ -41,6 +41,7 @@ deb    command  help2man    help2man
 docs   command  help2man    help2man
 docs   command  mandoc      mandoc
 deb    command  dpkg-shlibdeps dpkg-dev
+deb    command  file        file
 packages command lintian    lintian
 packages command man        man-db
 packages command mandoc     mandoc
