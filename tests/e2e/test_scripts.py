@@ -83,6 +83,15 @@ def test_the_end_of_what_failed_is_shown_below_the_summary(tree):
     assert status == 1
 
 
+def test_nothing_goes_on_without_what_it_needs(tree):
+    head, _, _ = DOOR.partition("slow() {")
+    script = 'fetch() {\n    false\n    echo not here\n}\nother() {\n    step "other" true\n}\n'
+    write(tree / "scripts" / "door.sh", f'{head}{script}beside fetch other\nneed fetch\nstep "late" echo too late\n')
+    status, wrote = run(tree, "door.sh")
+    assert status == 1 and re.search(r"(?m)^FAILED +fetch: ended before its last step$", wrote)
+    assert re.search(r"(?m)^ok +\d+ s  other$", wrote) and "too late" not in wrote and "not here" not in wrote
+
+
 def test_only_the_steps_that_are_asked_for_run(tree):
     status, wrote = run(tree, "door.sh", PETRI_STEPS="^first")
     assert status == 0 and wrote.endswith("\nOnly the steps that match PETRI_STEPS=^first.\n")
