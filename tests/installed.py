@@ -6,7 +6,6 @@ import fcntl
 import functools
 import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
 import zlib
@@ -37,8 +36,11 @@ def leave(found, lock, used):
             fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        shutil.rmtree(found)
+        gone = f"{found}.gone-{os.getpid()}"
+        os.rename(found, gone)
         os.unlink(lock)
+    # By a process of its own: it takes seconds, and pytest may end this one meanwhile.
+    subprocess.run(["rm", "-rf", gone], check=True)
 
 
 @functools.cache
@@ -46,6 +48,8 @@ def prefix():
     """
     The folder that petri is installed into, outside of the checkout, which may be where others can't read. It is only
     read: what a test changes it has in a folder of its own. It goes with the last process that has asked for it.
+
+    It is there as a whole or not at all, whenever a process that makes or removes it is killed.
     """
     above = "/srv" if os.access("/srv", os.W_OK) else tempfile.gettempdir()
     # Another checkout, another user and a build that has changed have another one.
@@ -53,9 +57,12 @@ def prefix():
     found = pathlib.Path(above, f"petri-installed-{zlib.crc32(made_of.encode()):08x}")
     lock = f"{found}.lock"
     with locked(lock):
-        if not (found / "bin" / "petri").exists():
-            subprocess.run(["cmake", "--install", BUILD, "--prefix", found], check=True, stdout=subprocess.DEVNULL)
-            found.chmod(0o755)
+        if not found.exists():
+            made = pathlib.Path(tempfile.mkdtemp(prefix=f"{found.name}.made-", dir=above))
+            # The folder's path is written nowhere: petri finds its files by its program's place.
+            subprocess.run(["cmake", "--install", BUILD, "--prefix", made], check=True, stdout=subprocess.DEVNULL)
+            made.chmod(0o755)
+            made.rename(found)
         used = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(used, fcntl.LOCK_SH)
     atexit.register(leave, found, lock, used)

@@ -109,7 +109,7 @@ def test_notebooks_are_graded_with_the_course_s_kernel_whatever_they_name(course
 
 
 def test_hostile_submission_gets_the_points_of_its_answers_and_harms_nobody(course, place):
-    petri = place.folder / "prefix" / "bin" / "petri"
+    petri = place.folder / "bin" / "petri"
     config = place.folder / "class" / "petri.json"
     how = ["run", "--text", "--profile", "classroom", "--config", config, "--python", place.python]
     (place.folder / "probe.py").write_text(CONTAINED)

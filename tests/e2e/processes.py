@@ -122,12 +122,16 @@ def is_zombie(pid):
 def footprint(pid):
     """How many living processes, descriptors, mounts and cgroups a kernel has; None while that is changing."""
     members = family(pid)
+    host = os.readlink("/proc/self/ns/mnt")  # the kernel process has it: what others mount there is not the kernel's
     try:
         living = [member for member in members if not is_zombie(member)]
+        sandboxed = [member for member in living if os.readlink(f"/proc/{member}/ns/mnt") != host]
         return {
             "processes": len(living),
             "descriptors": sum(len(os.listdir(f"/proc/{member}/fd")) for member in living),
-            "mounts": sum(len(pathlib.Path(f"/proc/{member}/mountinfo").read_text().splitlines()) for member in living),
+            "mounts": sum(
+                len(pathlib.Path(f"/proc/{member}/mountinfo").read_text().splitlines()) for member in sandboxed
+            ),
             "cgroups": len(cgroups(living)),
         }
     except OSError:
