@@ -12,7 +12,7 @@ step "layers" "$root/tests/layers"
 step "each source has its test, each page its files" "$root/tests/sources"
 step "each command in a page has its test" "$root/tests/documents"
 step "each program that a script calls is there" "$venv/bin/python" "$root/tests/programs.py"
-step "unit tests" unit_tests
+step "unit tests" short unit_tests all
 step "worker" python_tests tests/worker --door test
 step "end to end, the main things" python_tests tests/e2e --door check
 report "Left out: everything that make test tries (minutes)."

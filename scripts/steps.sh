@@ -121,10 +121,18 @@ need() {
     ! grep -qsx "$1" "$work/failed" || report ''
 }
 
-# The cmocka programs, against the very libraries that build/petri is made of.
+# unit_tests TARGET ARGUMENTS...: the cmocka programs of a target, against the very libraries that build/petri is made of.
 unit_tests() {
-    cmake --build "$build" &&
+    cmake --build "$build" --target "$1" && shift &&
         ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
+}
+
+# short COMMAND...: unit tests that repeat something, or walk at random, do it a fraction as often.
+short() {
+    (
+        export PETRI_LIVE_BRIEF=1 PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1
+        "$@"
+    )
 }
 
 # python_tests FOLDER ARGUMENTS...: several at once; what shares something costly is in one group (xdist_group), and

@@ -21,6 +21,7 @@ mkdir -p "$build/vm/small"
     as_root "$scripts/vm/small.sh" "$build/vm/small" make || true
 ) >"$build/vm/made.log" 2>&1 &
 
+step "unit tests, at length" unit_tests all
 step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
 

@@ -19,11 +19,10 @@ fetch() {
     record '' $(($(date +%s) - began)) "what is fetched is there"
 }
 
-# Random walks take many times as long with sanitizers, so they are shorter with them.
+# Each once: those that trace and sandbox real programs can't run with sanitizers, all others do.
 units() {
-    step "unit tests" unit_tests
-    step "unit tests with ASan and UBSan" env PETRI_SNAPSHOTS=25 PETRI_MERGES=10 PETRI_KILLS=50 PETRI_STRANGE=1 \
-        "$scripts/ctest.sh" asan -j "$jobs"
+    step "unit tests of live sandboxes" short unit_tests live_tests -L live
+    step "unit tests of all else, with ASan and UBSan" short "$scripts/ctest.sh" asan -j "$jobs"
 }
 
 beside fetch units
@@ -50,5 +49,5 @@ step "other people's clients" python_tests tests/clients --door test
 step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
 step "hostile cells, as an ordinary user" python_tests tests/hostile --door test
 report "Left out, and tried by make test-all: the other interpreters of this machine, hostile cells as root and without
-control groups, loops at length, Jupyter's own test suites, fuzzing, and a virtual machine with systemd and control
-groups version 2."
+control groups, unit tests and loops at length, Jupyter's own test suites, fuzzing, and a virtual machine with systemd
+and control groups version 2."

@@ -1,7 +1,7 @@
 /*
  * Images that are kept: the session goes back to one, and has the state and the files of that time. A random walk
  * through a tree of them, with cells of some of them beside the session's own, is compared with a model; PETRI_SEED
- * takes up one seed, PETRI_STEPS as many steps as one wants.
+ * takes up one seed, PETRI_WALK as many steps as one wants.
  */
 #include "tests/sandbox/live.h"
 
@@ -502,7 +502,7 @@ static unsigned number_from(const char *variable, unsigned otherwise) {
 static void random_walk_is_as_its_model(struct live *live) {
     struct walk walk = {.live = live};
     const unsigned seed = number_from("PETRI_SEED", (unsigned)getpid() * 7919U + (unsigned)getuid());
-    const unsigned steps = number_from("PETRI_STEPS", (unsigned)live_times(200));
+    const unsigned steps = number_from("PETRI_WALK", (unsigned)live_times(200));
     (void)fprintf(stderr, "PETRI_SEED=%u\n", seed);
     random_state = UINT64_C(88172645463325252) + seed * UINT64_C(2654435761);
     begin_walk(&walk);

@@ -1,7 +1,7 @@
 /*
  * What kept images hold beside the present one, with control groups (as root) and without (as an ordinary user). In a
  * random walk it is compared with a model, of regions of memory that cells write and give up; PETRI_SEED takes up one
- * seed, PETRI_STEPS as many steps as one wants.
+ * seed, PETRI_WALK as many steps as one wants.
  */
 #include "tests/sandbox/live.h"
 
@@ -233,7 +233,7 @@ static unsigned number_from(const char *variable, unsigned otherwise) {
 static void random_walk_holds_what_its_model_does(struct live *live) {
     struct walk walk = {.live = live, .at = map_regions(live)};
     const unsigned seed = number_from("PETRI_SEED", (unsigned)getpid() * 7919U + (unsigned)getuid());
-    const unsigned steps = number_from("PETRI_STEPS", (unsigned)live_times(100));
+    const unsigned steps = number_from("PETRI_WALK", (unsigned)live_times(100));
     (void)fprintf(stderr, "PETRI_SEED=%u\n", seed);
     random_state = UINT64_C(88172645463325252) + seed * UINT64_C(2654435761);
     for (unsigned i = 0; i < steps; i++) {
