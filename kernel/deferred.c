@@ -37,7 +37,7 @@ static void take_fingerprint(const struct deferred *deferred) {
     char **settings = launch_environment(&launch);
     int r = distributions_find(deferred->python, deferred->paths->site, &found);
     if (r == 0) {
-        accounts->environment = fingerprint_make(&found, settings);
+        accounts->environment = fingerprint_make(&found, settings, &accounts->records);
         distributions_fini(&found);
     }
     if (accounts->environment && config->packages)

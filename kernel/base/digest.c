@@ -8,7 +8,9 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(DIGEST_BYTES == crypto_hash_sha256_BYTES && DIGEST_HEX == 2 * DIGEST_BYTES + 1, "of SHA-256");
@@ -29,4 +31,10 @@ int digest_json(const json_t *json, char ret_hex[DIGEST_HEX]) {
         return -ENOMEM;
     digest_bytes(text, strlen(text), ret_hex);
     return 0;
+}
+
+void digest_file(const struct stat *st, char ret_file[DIGEST_FILE]) {
+    snprintf(ret_file, DIGEST_FILE, "%ju:%ju:%jd:%jd.%09ld:%jd.%09ld", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
+             (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
+             st->st_ctim.tv_nsec);
 }

@@ -10,17 +10,17 @@
 #include "inputs_read.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/digest.h"
 #include "kernel/files/inputs.h"
 #include "protocol/text.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { CHUNK_BYTES = 256 << 10, HEX_BYTES = 65 };
+enum { CHUNK_BYTES = 256 << 10 };
 
 struct inputs_read {
     struct cell *cell;
@@ -79,13 +79,6 @@ void inputs_read_destroy(struct inputs_read *reading) {
     free(reading);
 }
 
-/* The key of a file's digest: every change of the file changes one of these values. */
-static void key_of(const struct stat *st, char *buf, size_t size) {
-    snprintf(buf, size, "%ju:%ju:%jd:%jd.%09ld:%jd.%09ld", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
-             (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
-             st->st_ctim.tv_nsec);
-}
-
 /* sha256: NULL where the file is too large to be hashed, or can't be read. */
 static void add_row(struct inputs_read *reading, const char *sha256) {
     const char *path = reading->paths[reading->at];
@@ -104,7 +97,7 @@ static bool was_brought(const struct spec *spec, const char *path) {
 
 /* Opens the current file. One that is not hashed gets its row here, if it gets one. */
 static void open_input(struct inputs_read *reading) {
-    char key[160];
+    char key[DIGEST_FILE];
     const char *path = reading->paths[reading->at];
     if (was_brought(reading->spec, path))
         return;
@@ -118,7 +111,7 @@ static void open_input(struct inputs_read *reading) {
         close_file(reading);
         return;
     }
-    key_of(&reading->st, key, sizeof key);
+    digest_file(&reading->st, key);
     const char *known = json_string_value(json_object_get(reading->known, key));
     bool too_large = reading->st.st_size > INPUTS_READ_FILE_BYTES ||
                      (uint64_t)reading->st.st_size > INPUTS_READ_BYTES - reading->hashed_bytes;
@@ -132,22 +125,25 @@ static void open_input(struct inputs_read *reading) {
 
 static void end_input(struct inputs_read *reading) {
     unsigned char hash[crypto_hash_sha256_BYTES];
-    char key[160], hex[HEX_BYTES];
+    char key[DIGEST_FILE], hex[DIGEST_HEX];
     crypto_hash_sha256_final(&reading->hash, hash);
-    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    key_of(&reading->st, key, sizeof key);
+    digest_to_hex(hash, hex);
+    digest_file(&reading->st, key);
     if (json_object_size(reading->known) >= INPUTS_READ_KNOWN)
         json_object_clear(reading->known);
     json_object_set_new(reading->known, key, json_string(hex));
     add_row(reading, hex);
 }
 
-/* Whether the host has not changed the file since it was opened: mtime can be set back, ctime can't. */
+/* Whether the host has not changed the file since it was opened. */
 static bool is_unchanged(const struct inputs_read *reading) {
-    struct stat now;
-    return fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&
-           memcmp(&now.st_mtim, &reading->st.st_mtim, sizeof now.st_mtim) == 0 &&
-           memcmp(&now.st_ctim, &reading->st.st_ctim, sizeof now.st_ctim) == 0;
+    char then[DIGEST_FILE], now[DIGEST_FILE];
+    struct stat st;
+    if (fstat(reading->fd, &st) < 0)
+        return false;
+    digest_file(&reading->st, then);
+    digest_file(&st, now);
+    return strcmp(then, now) == 0;
 }
 
 /* Reads on. True once the file is done. INPUTS_READ_BYTES bounds a file that the host writes to meanwhile. */

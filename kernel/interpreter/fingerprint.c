@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "kernel/base/digest.h"
 #include "kernel/base/host_file.h"
+#include "kernel/records/records.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -19,8 +20,12 @@
 #include <sodium.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 
-enum { PROGRAM_BYTES = 256 << 20 };
+enum {
+    PROGRAM_BYTES = 256 << 20,
+    SETTLED_S = 2, /* longer than a file system's clock stands still */
+};
 
 static int hash_fd(int fd, char ret_hex[DIGEST_HEX]) {
     enum { PIECE = 1 << 18 };
@@ -40,15 +45,38 @@ static int hash_fd(int fd, char ret_hex[DIGEST_HEX]) {
     return 0;
 }
 
+/* Remembers the digest, unless the file has just been changed: the next change could come at the same time. */
+static void remember(struct records *records, int fd, const char *file, const char *hex) {
+    char now[DIGEST_FILE];
+    struct stat st;
+    if (fstat(fd, &st) < 0 || time(NULL) - st.st_ctim.tv_sec < SETTLED_S)
+        return;
+    digest_file(&st, now);
+    if (strcmp(file, now) == 0)
+        records_store_digest(records, file, hex);
+}
+
 /* Hashes a program or library. Its owner may have replaced it, so a FIFO must not block the kernel. */
-static int hash_file(const char *path, char ret_hex[DIGEST_HEX]) {
+static int hash_file(const char *path, struct records *records, char ret_hex[DIGEST_HEX]) {
     static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANY_OWNER, .max_bytes = PROGRAM_BYTES};
+    char file[DIGEST_FILE];
+    struct stat st;
     auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, NULL);
-    return fd < 0 ? fd : hash_fd(fd, ret_hex);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    digest_file(&st, file);
+    if (records_find_digest(records, file, ret_hex))
+        return 0;
+    int r = hash_fd(fd, ret_hex);
+    if (r == 0)
+        remember(records, fd, file, ret_hex);
+    return r;
 }
 
 /* Where the interpreter is in a shared library, the program alone does not identify it. */
-static void add_library(json_t *json, const struct distributions *found) {
+static void add_library(json_t *json, const struct distributions *found, struct records *records) {
     char copy[PATH_MAX], path[PATH_MAX + 64], hex[DIGEST_HEX];
     char minor[32];
     snprintf(copy, sizeof copy, "%s", found->interpreter);
@@ -58,18 +86,18 @@ static void add_library(json_t *json, const struct distributions *found) {
     if (patch)
         *patch = '\0';
     snprintf(path, sizeof path, "%s/lib/libpython%s.so.1.0", dirname(dirname(copy)), minor);
-    if (hash_file(path, hex) == 0)
+    if (hash_file(path, records, hex) == 0)
         json_object_set_new(json, "library_sha256", json_string(hex));
 }
 
-static json_t *interpreter(const struct distributions *found) {
+static json_t *interpreter(const struct distributions *found, struct records *records) {
     char hex[DIGEST_HEX];
-    if (hash_file(found->interpreter, hex) < 0)
+    if (hash_file(found->interpreter, records, hex) < 0)
         return NULL;
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "named", found->named, "path", found->interpreter, "version",
                              found->version, "sha256", hex);
     if (json)
-        add_library(json, found);
+        add_library(json, found, records);
     return json;
 }
 
@@ -100,13 +128,13 @@ static json_t *settings_of(char *const *settings) {
     return json;
 }
 
-json_t *fingerprint_make(const struct distributions *found, char *const *settings) {
+json_t *fingerprint_make(const struct distributions *found, char *const *settings, struct records *records) {
     char hex[DIGEST_HEX];
     auto_free char *policy = sandbox_policy();
     if (!policy)
         return NULL;
     digest_bytes(policy, strlen(policy), hex);
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o}", "interpreter", interpreter(found), "distributions",
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o}", "interpreter", interpreter(found, records), "distributions",
                      versions(found), "linux", linux_build(), "petri", PETRI_VERSION, "policy_sha256", hex, "settings",
                      settings_of(settings));
 }

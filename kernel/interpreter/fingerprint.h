@@ -17,8 +17,11 @@
 
 #include <jansson.h>
 
-/* settings: the environment of cells, "NAME=value", NULL-ended. The caller's; NULL on ENOMEM or where a file can't be
- * read. Takes some 30 ms, because it reads the interpreter's program. */
-json_t *fingerprint_make(const struct distributions *found, char *const *settings);
+struct records;
+
+/* settings: the environment of cells, "NAME=value", NULL-ended; records: where digests of the interpreter's files are
+ * remembered. The caller's; NULL on ENOMEM or where a file can't be read. Some programs have 100 MiB: to read one takes
+ * half a second, once. */
+json_t *fingerprint_make(const struct distributions *found, char *const *settings, struct records *records);
 
 #endif

@@ -20,13 +20,14 @@
 #include <time.h>
 
 enum {
-    VERSION = 1,       /* of the tables */
+    VERSION = 2,       /* of the tables */
     BUSY_MS = 500,     /* to wait for other kernels that write */
     TIDY_RUNS = 200,   /* runs that are stored between two removals of expired ones */
     WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
     FREE_PAGES = 4000, /* returned to the file system at a time */
     ROOM_PART = 16, /* the part of the size that is kept free, so that a run seldom has to make room before its reply */
     MANY_RUNS = 1000, /* dropped at a time to make room */
+    DIGESTS = 100,    /* of files; more than a user has interpreters */
 };
 
 /* Only has an effect before anything is written, and waits for a writer even if it changes nothing. */
@@ -37,6 +38,7 @@ static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA journal_size_limit = 16777216;"
                               "PRAGMA foreign_keys = ON;";
 
+/* Makes what is missing: all of it, or what has come with a later version. */
 static const char schema[] =
     "BEGIN IMMEDIATE;"
     "CREATE TABLE IF NOT EXISTS environments(sha256 TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
@@ -55,9 +57,10 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS tasks("
     "    task TEXT PRIMARY KEY, runs INTEGER NOT NULL, wall_ms INTEGER NOT NULL, artifact_bytes INTEGER NOT NULL)"
     "    WITHOUT ROWID;"
-    "PRAGMA user_version = 1;"
+    "CREATE TABLE IF NOT EXISTS digests(file TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID;"
+    "PRAGMA user_version = 2;"
     "COMMIT;";
-_Static_assert(VERSION == 1, "the schema says it too");
+_Static_assert(VERSION == 2, "the schema says it too");
 
 int records_default_path(char *buf, size_t size) {
     return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/records.sqlite", buf, size);
@@ -85,9 +88,9 @@ static int version_of(sqlite3 *db) {
 /* A new database has version 0. 0; -EPROTO where a later version of petri, or another program, has made it; -EIO. */
 static int make_tables(sqlite3 *db, struct error *ret_error) {
     int version = version_of(db);
-    if (version != 0 && version != VERSION)
+    if (version < 0 || version > VERSION)
         return error_set(ret_error, version > 0 ? EPROTO : EIO, "it was made by a later version of petri");
-    if (version == 0 && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+    if (version < VERSION && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         return -EIO;
     }
@@ -317,4 +320,22 @@ void records_tidy(struct records *records) {
         records->wal_pages = 0; /* pages that a reader still needs are moved the next time */
         sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     }
+}
+
+bool records_find_digest(struct records *records, const char *file, char ret_hex[DIGEST_HEX]) {
+    if (!records->db)
+        return false;
+    auto_statement found = statement_make(records->db, "SELECT sha256 FROM digests WHERE file = ?1", "t", file);
+    const char *hex = found && sqlite3_step(found) == SQLITE_ROW ? (const char *)sqlite3_column_text(found, 0) : NULL;
+    if (!hex || strlen(hex) != DIGEST_HEX - 1 || strspn(hex, "0123456789abcdef") != DIGEST_HEX - 1)
+        return false;
+    memcpy(ret_hex, hex, DIGEST_HEX);
+    return true;
+}
+
+void records_store_digest(struct records *records, const char *file, const char *hex) {
+    if (records->db && statement_run(records->db,
+                                     "DELETE FROM digests WHERE (SELECT count(*) FROM digests) >= ?1", "i",
+                                     (int64_t)DIGESTS))
+        statement_run(records->db, "INSERT OR REPLACE INTO digests(file, sha256) VALUES(?1, ?2)", "tt", file, hex);
 }

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/base/digest.h"
 #include "kernel/base/log.h"
 
 #include <jansson.h>
@@ -135,5 +136,12 @@ int records_find_input(struct records *records, const char *sha256, void **ret_d
 
 /* All zero for an unknown task, or where there is no database. */
 void records_totals(struct records *records, const char *task, struct record_totals *ret_totals);
+
+/* The SHA-256 of a large file that is hashed again and again, as an interpreter's library: true with ret_hex if it is
+ * remembered of the file as it is now, which digest_file() tells. */
+bool records_find_digest(struct records *records, const char *file, char ret_hex[DIGEST_HEX]);
+
+/* Remembers one, if there is a database and nobody keeps it locked. */
+void records_store_digest(struct records *records, const char *file, const char *hex);
 
 #endif

@@ -1,6 +1,7 @@
 #include "kernel/base/digest.h"
 #include "kernel/interpreter/distributions.h"
 #include "kernel/interpreter/fingerprint.h"
+#include "kernel/records/records.h"
 #include "tests/kernel/tree.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+static struct records none; /* remembers nothing */
 
 /* A base interpreter 3.99.1 and a virtual environment of it. */
 static int setup(void **state) {
@@ -92,15 +95,15 @@ static void test_fingerprint_reads_no_fifo_and_no_huge_file(void **state) {
     (void)state;
     assert_int_equal(mkfifo(tree_path(path, "base/lib/libpython3.99.so.1.0"), 0600), 0);
     assert_int_equal(distributions_find(tree_path(path, "venv/bin/python"), "", &found), 0);
-    json_t *json = fingerprint_make(&found, settings);
+    json_t *json = fingerprint_make(&found, settings, &none);
     assert_non_null(json);
     assert_null(json_object_get(json_object_get(json, "interpreter"), "library_sha256"));
     json_decref(json);
     assert_int_equal(truncate(tree_path(path, "base/bin/python3.99"), 1L << 40), 0);
-    json_decref(fingerprint_make(&found, settings));
+    json_decref(fingerprint_make(&found, settings, &none));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    json_decref(fingerprint_make(&found, settings));
+    json_decref(fingerprint_make(&found, settings, &none));
     distributions_fini(&found);
 }
 
@@ -110,7 +113,7 @@ static void digest(char ret_hex[DIGEST_HEX]) {
     char *const settings[] = {"LANG=C.UTF-8", "PETRI_SITE=/somewhere", NULL};
     struct distributions found;
     assert_int_equal(distributions_find(tree_path(path, "venv/bin/python"), "", &found), 0);
-    json_t *json = fingerprint_make(&found, settings);
+    json_t *json = fingerprint_make(&found, settings, &none);
     assert_non_null(json);
     assert_string_equal(json_string_value(json_object_get(json_object_get(json, "distributions"), "numpy")), "2.1.0");
     assert_int_equal(json_object_size(json_object_get(json, "settings")), 1);
@@ -133,6 +136,55 @@ static void test_fingerprint_changes_with_a_package_and_with_the_program(void **
     assert_string_not_equal(other, again);
 }
 
+/* The digest of a program, as the fingerprint has it. */
+static void program_digest(const char *program, struct records *records, char ret_hex[DIGEST_HEX]) {
+    char *const settings[] = {NULL};
+    struct distributions found = {.version = "3.99"};
+    snprintf(found.interpreter, sizeof found.interpreter, "%s", program);
+    json_t *json = fingerprint_make(&found, settings, records);
+    assert_non_null(json);
+    strcpy(ret_hex, json_string_value(json_object_get(json_object_get(json, "interpreter"), "sha256")));
+    json_decref(json);
+}
+
+static void file_of(const char *path, char ret_file[DIGEST_FILE]) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    digest_file(&st, ret_file);
+}
+
+static void test_fingerprint_reads_a_program_once_until_it_changes(void **state) {
+    static const char old[] = "/bin/sh";
+    char path[PATH_MAX], database[PATH_MAX], file[DIGEST_FILE], real[DIGEST_HEX], hex[DIGEST_HEX], remembered[DIGEST_HEX];
+    struct records records;
+    struct log log;
+    (void)state;
+    log_init(&log, "none");
+    records_open(&records, &(struct records_options){tree_path(database, "r/records.sqlite"), 30, 1 << 20}, &log);
+    assert_non_null(records.db);
+    program_digest(old, &none, real);
+    program_digest(old, &records, hex);
+    assert_string_equal(hex, real);
+    file_of(old, file);
+    assert_true(records_find_digest(&records, file, remembered));
+    assert_string_equal(remembered, real);
+    digest_bytes("remembered", 10, remembered); /* it isn't read again */
+    records_store_digest(&records, file, remembered);
+    program_digest(old, &records, hex);
+    assert_string_equal(hex, remembered);
+
+    tree_path(path, "base/bin/python3.99"); /* it has just been made: its next change could have the same time */
+    program_digest(path, &records, hex);
+    file_of(path, file);
+    assert_false(records_find_digest(&records, file, remembered));
+    records_store_digest(&records, file, real);
+    tree_file("base/bin/python3.99", "another program");
+    program_digest(path, &records, hex);
+    digest_bytes("another program", 15, remembered);
+    assert_string_equal(hex, remembered);
+    records_close(&records);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, tree_remove)
 
 int main(void) {
@@ -143,6 +195,7 @@ int main(void) {
         TEST(test_distributions_read_no_fifo_and_no_huge_file),
         TEST(test_fingerprint_reads_no_fifo_and_no_huge_file),
         TEST(test_fingerprint_changes_with_a_package_and_with_the_program),
+        TEST(test_fingerprint_reads_a_program_once_until_it_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

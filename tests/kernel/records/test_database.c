@@ -159,7 +159,7 @@ static const struct {
     {"ALTER TABLE inputs ADD COLUMN more TEXT AS (upper(path))",
      "it has the table inputs, which petri did not make like that"},
     {"DROP TABLE tasks", "it is without the table tasks"},
-    {"PRAGMA user_version = 2", "it was made by a later version of petri"},
+    {"PRAGMA user_version = 3", "it was made by a later version of petri"},
     {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE runs(' WHERE name = 'runs'",
      "malformed database schema (runs) - incomplete input"},
     {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = 1000000 WHERE name = 'runs'",

@@ -400,6 +400,46 @@ static void test_records_without_a_path_are_off(void **state) {
     records_close(&none);
 }
 
+static void test_records_remember_digests_of_files(void **state) {
+    char hex[DIGEST_HEX], found[DIGEST_HEX], file[32];
+    (void)state;
+    digest_bytes("x", 1, hex);
+    assert_false(records_find_digest(&records, "file", found));
+    records_store_digest(&records, "file", hex);
+    reopen();
+    assert_true(records_find_digest(&records, "file", found));
+    assert_string_equal(found, hex);
+    static const char *const wrong[] = {"'", "e3b0", "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        records_store_digest(&records, "file", wrong[i]);
+        assert_false(records_find_digest(&records, "file", found));
+    }
+    int n_found = 0;
+    for (int i = 0; i < 250; i++) {
+        snprintf(file, sizeof file, "file %d", i);
+        records_store_digest(&records, file, hex);
+    }
+    for (int i = 0; i < 250; i++) {
+        snprintf(file, sizeof file, "file %d", i);
+        n_found += records_find_digest(&records, file, found);
+    }
+    assert_true(n_found > 0 && n_found <= 100);
+    assert_true(records_find_digest(&records, file, found)); /* the newest */
+}
+
+/* As petri 0.1.0 made them: without digests of files. */
+static void test_records_of_an_earlier_version_get_what_they_lack(void **state) {
+    char hex[DIGEST_HEX], found[DIGEST_HEX];
+    (void)state;
+    digest_bytes("x", 1, hex);
+    assert_int_equal(store(a_record("aa"), json_pack("{s:s}", "run_id", "aa")), 0);
+    assert_int_equal(sqlite3_exec(records.db, "DROP TABLE digests; PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
+    reopen();
+    assert_string_equal(listed(&(struct records_filter){.limit = 10}), "aa");
+    records_store_digest(&records, "file", hex);
+    assert_true(records_find_digest(&records, "file", found));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -421,6 +461,8 @@ int main(void) {
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),
         TEST(test_records_file_is_closed_to_other_users),
         TEST(test_records_without_a_path_are_off),
+        TEST(test_records_remember_digests_of_files),
+        TEST(test_records_of_an_earlier_version_get_what_they_lack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
