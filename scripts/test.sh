@@ -45,9 +45,18 @@ step "the protocol, row by row" python_tests tests/surface --door test
 step "the Python package, the agent example and the pages" python_tests tests/client --door test
 step "the documents as a site: links, search, and mistakes that are found" "$scripts/pytest.sh" tests/docs --door test
 step "what petri doctor says: the golden files are complete" "$scripts/pytest.sh" tests/doctor --door test
-step "other people's clients" python_tests tests/clients --door test
-step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
-step "hostile cells, as an ordinary user" python_tests tests/hostile --door test
+
+clients() {
+    step "other people's clients" python_tests tests/clients --door test
+    step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
+}
+
+# They wait for limits to be reached.
+hostile() {
+    step "hostile cells, as an ordinary user" python_tests tests/hostile --door test
+}
+
+beside clients hostile
 report "Left out, and tried by make test-all: the other interpreters of this machine, hostile cells as root and without
 control groups, unit tests and loops at length, Jupyter's own test suites, fuzzing, and a virtual machine with systemd
 and control groups version 2."

@@ -49,6 +49,8 @@ install_group() {
     say "installing into $venv: $(grep -v '^#' "$requirements/$1.txt" | tr '\n' ' ')"
     case $1 in
     optional-*) pip install -r "$requirements/$1.txt" || say "not to be had here, going on without: $1" ;;
+    # Python compiles what it imports of these, which takes less than to compile all of it. A cell can't write there.
+    check | clients | docs) pip install --no-compile -r "$requirements/$1.txt" ;;
     *) pip install -r "$requirements/$1.txt" ;;
     esac
     stamp "venv-$1" "$key"

@@ -42,7 +42,7 @@ def session():
         yield session
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def skip_or_fail():
     """What a test calls that can't run here: in CI that is a failure."""
     return pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip

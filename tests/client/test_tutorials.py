@@ -186,6 +186,7 @@ def test_tutorial_for_programs_works_from_its_top_and_shows_what_petri_does(name
     check(name, Program())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["tutorial-python.md", "tutorial-agents.md"])
 def test_tutorial_for_programs_works_a_second_time_beside_the_records_of_the_first(name):
     for _ in range(2):

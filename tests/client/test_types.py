@@ -5,7 +5,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from conftest import ROOT
+
+pytestmark = pytest.mark.xdist_group("mypy")
 
 USE = """
 import petri_kernel as petri
@@ -29,21 +33,25 @@ session.branch().run("1", memory=[1])
 """
 
 
-def mypy(*arguments, **options):
-    command = [sys.executable, "-m", "mypy", "--cache-dir", "/dev/null", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
-
-
-def test_the_package_is_clean_under_strict_mypy(skip_or_fail):
+@pytest.fixture(scope="module")
+def mypy(skip_or_fail, tmp_path_factory):
     if importlib.util.find_spec("mypy") is None:
         skip_or_fail("there is no mypy")
+    cache = tmp_path_factory.mktemp("mypy")  # what it knows of Python's own modules is the same for all of them
+
+    def run(*arguments, cwd):
+        command = [sys.executable, "-m", "mypy", "--cache-dir", cache, *arguments]
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd)
+
+    return run
+
+
+def test_the_package_is_clean_under_strict_mypy(mypy):
     checked = mypy(cwd=ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_user_code_is_checked_against_the_types_of_the_package(skip_or_fail, tmp_path, monkeypatch):
-    if importlib.util.find_spec("mypy") is None:
-        skip_or_fail("there is no mypy")
+def test_user_code_is_checked_against_the_types_of_the_package(mypy, tmp_path, monkeypatch):
     (tmp_path / "use.py").write_text(USE)
     monkeypatch.setenv("MYPYPATH", str(ROOT / "client"))
     checked = mypy("--strict", "use.py", cwd=tmp_path)

@@ -101,6 +101,7 @@ executor.shutdown = lambda *arguments, **options: (end(*arguments, **options), t
 """
 
 
+@pytest.mark.thorough
 def test_joblib_goes_on_after_workers_that_were_slow_to_end(venv_kernel):
     cell = run_good(venv_kernel, SLOW_TO_END)
     assert "died unexpectedly" not in cell.stderr

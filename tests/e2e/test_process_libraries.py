@@ -75,7 +75,7 @@ import dask
 }  # fmt: skip
 
 
-LONG = {"scikit-learn"}  # each call loads it in two processes
+LONG = {"scikit-learn", "joblib's loky"}  # each call loads the library in two processes
 ROWS = [pytest.param(*row, id=name, marks=[pytest.mark.thorough] * (name in LONG)) for name, row in KEPT.items()]
 
 
@@ -107,6 +107,7 @@ threading.Thread(target=tell).start()
 """
 
 
+@pytest.mark.in_turn("lost")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("lost", ["%%limits timeout=300ms", "interrupt"])
 def test_joblib_goes_on_after_a_call_that_was_ended(kernel, skip_or_fail, backend, lost):

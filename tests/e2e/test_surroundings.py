@@ -48,6 +48,7 @@ def only(user):
     return {"root": None, "bob": user}
 
 
+@pytest.mark.in_turn("who")
 @pytest.mark.parametrize("who", ["root", "bob"])
 def test_hidden_entries_of_a_home_are_not_seen_in_it_nor_above_it(place, bob, home, who):
     user = only(bob)[who]
@@ -60,6 +61,7 @@ def test_hidden_entries_of_a_home_are_not_seen_in_it_nor_above_it(place, bob, ho
     assert "notes.txt" in report["stdout"]
 
 
+@pytest.mark.in_turn("who")
 @pytest.mark.parametrize("who", ["root", "bob"])
 def test_entries_of_a_folder_in_a_home_are_seen_as_they_are(place, bob, home, who):
     code = "import os; print(sorted(os.listdir()), open('data.csv').read(), open('.env').read())"
@@ -67,6 +69,7 @@ def test_entries_of_a_folder_in_a_home_are_seen_as_they_are(place, bob, home, wh
     assert report["stdout"] == "['.env', 'data.csv'] 1,2 of the project\n"
 
 
+@pytest.mark.in_turn("who")
 @pytest.mark.parametrize("who", ["root", "bob"])
 def test_a_hidden_folder_of_a_home_is_seen_only_where_inputs_names_it(place, bob, home, who):
     user, hidden = only(bob)[who], home / ".ssh"
@@ -178,6 +181,7 @@ def venv_home(place):
     surroundings.remove_user(user)
 
 
+@pytest.mark.in_turn("who")
 @pytest.mark.parametrize("who", ["root", "bob"])
 def test_home_that_is_a_virtual_environment_shows_only_what_python_needs(place, bob, venv_home, who):
     home = pathlib.Path(venv_home.pw_dir)
@@ -287,6 +291,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.in_turn("who")
 @pytest.mark.parametrize("who", ["root", "bob"])
 def test_a_folder_with_something_mounted_in_it_runs_cells(place, bob, who):
     user, folder = only(bob)[who], place.path / f"volume-{who}"
