@@ -116,9 +116,11 @@ run_lane() {
     "$1"
 }
 
-# need FUNCTION: ends here if that function of beside has failed, which what follows can't do without.
+# need FUNCTION...: ends here if such a function of beside has failed, which what follows can't do without.
 need() {
-    ! grep -qsx "$1" "$work/failed" || report ''
+    for lane in "$@"; do
+        ! grep -qsx "$lane" "$work/failed" || report ''
+    done
 }
 
 # unit_tests TARGET ARGUMENTS...: the cmocka programs of a target, against the very libraries that build/petri is made of.

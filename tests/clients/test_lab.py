@@ -241,12 +241,14 @@ def test_timeout_says_what_happened_and_nothing_is_lost(play):
     assert "SyntaxError" in text_of(syntax)
 
 
+@pytest.mark.thorough
 def test_usage_of_a_running_cell_is_shown(play):
     seen = play("usage")
     # Once: the cell's own 300 MiB are not added for each task that has them.
     assert 250 < seen["busy"]["memory"] - seen["idle"]["memory"] < 500 and seen["busy"]["cpu"] > 10
 
 
+@pytest.mark.thorough
 def test_kernel_with_a_broken_configuration_starts_and_says_in_the_cell_what_is_wrong(play):
     seen = play("broken")
     assert [error["ename"] for error in errors(seen["cells"][0])] == ["SandboxError"]
@@ -293,11 +295,13 @@ def test_branches_are_drawn_and_marked_as_the_pictures_of_the_page_show(play):
         compare_picture(name, shown)
 
 
+@pytest.mark.thorough
 def test_kernel_that_is_not_petri_has_no_timeline(play):
     seen = play("plain")
     assert seen == {"sentence": "This kernel has no timeline.", "buttons": 0, "tree": False}
 
 
+@pytest.mark.thorough
 def test_slider_moves_and_its_observer_is_called(play):
     seen = play("slider")
     assert seen["readout"] == "6"

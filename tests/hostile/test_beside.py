@@ -78,14 +78,14 @@ def end_bystander(session, request):
     assert run.outcome == "ok" and run.cell.stdout.endswith("undisturbed True\n"), str(run)
 
 
-def run_all_beside(place, run_case):
-    """run_case(session, case) for each case that this way has all for."""
+def run_all_beside(place, cases, run_case):
+    """run_case(session, case) for each of these cases that this way has all for."""
     session = place.get()
     tried = []
     try:
         session.do(f"%checkpoint {PLANTED}")
         request = start_bystander(session)
-        for case in CASES:
+        for case in cases:
             if case.needs and not place.way.interpreter.has(case.needs):
                 continue
             tried.append(case.name)
@@ -100,20 +100,27 @@ def run_all_beside(place, run_case):
     except BaseException as error:
         place.drop()
         raise AssertionError(f"in {tried[-1:]}") from error
-    assert len(tried) > len(CASES) // 2
+    assert len(tried) > len(cases) // 2
 
 
-def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place):
+EVERY_OTHER = {"from the first": CASES[::2], "from the second": CASES[1::2]}
+
+
+@pytest.mark.in_turn("cases")
+@pytest.mark.parametrize("cases", EVERY_OTHER)
+def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place, cases):
     def run_case(session, case):
         assert run_beside(session, case, {"fresh": True}).report["fresh"]
 
-    run_all_beside(place, run_case)
+    run_all_beside(place, EVERY_OTHER[cases], run_case)
 
 
-def test_hostile_branches_do_not_disturb_the_cell_beside_them_and_are_kept_where_they_end_well(place):
+@pytest.mark.in_turn("cases")
+@pytest.mark.parametrize("cases", EVERY_OTHER)
+def test_hostile_branches_do_not_disturb_the_cell_beside_them_and_are_kept_where_they_end_well(place, cases):
     def run_case(session, case):
         run = run_beside(session, case, {"from": PLANTED, "commit": "branch"})
         assert run.report["image"] == (None if run.report["rolled_back"] else run.report["run_id"]), str(run)
         assert not run.report["committed"]
 
-    run_all_beside(place, run_case)
+    run_all_beside(place, EVERY_OTHER[cases], run_case)
