@@ -11,7 +11,14 @@ steps=$build/steps/$(basename -- "$0" .sh)
 work=$(mktemp -d)
 summary=$work/summary
 began=$(date +%s)
-trap 'rm -rf "$work"' EXIT
+
+# Where tests have petri installed, once for all steps (tests/installed.py): every user can get there.
+[ -w /srv ] && above=/srv || above=${TMPDIR:-/tmp}
+PETRI_INSTALLED=$(mktemp -d "$above/petri-steps-XXXXXX")
+export PETRI_INSTALLED
+chmod 755 "$PETRI_INSTALLED"
+trap 'rm -rf "$work" "$PETRI_INSTALLED"' EXIT
+trap 'exit 130' INT TERM
 mkdir -p "$steps" "$work/running"
 : >"$summary"
 
@@ -102,7 +109,7 @@ beside() {
     for lane in $lanes; do
         wait "${lane%%:*}" || lane_ended "${lane#*:}"
     done
-    trap - INT
+    trap 'exit 130' INT
 }
 
 lane_ended() {

@@ -50,8 +50,11 @@ def prefix():
     read: what a test changes it has in a folder of its own. It goes with the last process that has asked for it.
 
     It is there as a whole or not at all, whenever a process that makes or removes it is killed.
+
+    PETRI_INSTALLED is the folder of a script that runs several steps: there it stays for all of them.
     """
-    above = "/srv" if os.access("/srv", os.W_OK) else tempfile.gettempdir()
+    kept = os.environ.get("PETRI_INSTALLED")
+    above = kept or ("/srv" if os.access("/srv", os.W_OK) else tempfile.gettempdir())
     # Another checkout, another user and a build that has changed have another one.
     made_of = f"{BUILD} {os.geteuid()} {os.stat(BUILD / 'petri').st_mtime_ns}"
     found = pathlib.Path(above, f"petri-installed-{zlib.crc32(made_of.encode()):08x}")
@@ -65,5 +68,6 @@ def prefix():
             made.rename(found)
         used = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(used, fcntl.LOCK_SH)
-    atexit.register(leave, found, lock, used)
+    if not kept:
+        atexit.register(leave, found, lock, used)
     return found

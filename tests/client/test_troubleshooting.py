@@ -195,6 +195,7 @@ SENTENCES = {
 }
 
 
+@pytest.mark.in_turn("kind")
 @pytest.mark.parametrize("kind", SENTENCES)
 def test_another_wording_is_found_with_its_line_and_missed(page, kind):
     words = SENTENCES[kind]

@@ -99,10 +99,11 @@ DOORS = {
 PLACES = {"the notebook's folder": "", "tmp": "/tmp/of-a-test"}
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.in_turn("place")
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("cells", DOORS.values(), ids=DOORS)
 def test_file_is_the_same_one(kernel, ipykernel, place, cells):
-    kernel.good(BEGIN.format(base=place))
+    kernel.good(BEGIN.format(base=PLACES[place]))
     ipykernel.good(BEGIN.format(base=""))
     mine, other = run_good(kernel, cells), run_good(ipykernel, cells, lost=False)
     assert mine.result == other.result

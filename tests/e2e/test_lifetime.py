@@ -172,6 +172,7 @@ def run_cells(kernel, cells):
     wait_for(lambda: zombies(kernel.pid) <= 1)  # the last cell's may wait for the next cell
 
 
+@pytest.mark.thorough
 def test_hundred_cells_leave_nothing_but_memory(venv_kernel):
     run_cells(venv_kernel, 100)
 

@@ -75,7 +75,7 @@ import dask
 }  # fmt: skip
 
 
-LONG = {"scikit-learn", "joblib's loky"}  # each call loads the library in two processes
+LONG = {"scikit-learn", "joblib's loky", "joblib, mapped arrays"}  # each call loads the library in two processes
 ROWS = [pytest.param(*row, id=name, marks=[pytest.mark.thorough] * (name in LONG)) for name, row in KEPT.items()]
 
 

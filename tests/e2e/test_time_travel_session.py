@@ -102,6 +102,7 @@ def test_restoration_asked_for_while_a_cell_runs_comes_after_it(kernel):
     assert kernel.value("x") == "'before'"
 
 
+@pytest.mark.thorough
 def test_hundreds_of_undos_and_redos_leave_no_process(kernel):
     kernel.good("n = 1")
     kernel.good("n = 2")
