@@ -66,8 +66,9 @@ def prefix():
             subprocess.run(["cmake", "--install", BUILD, "--prefix", made], check=True, stdout=subprocess.DEVNULL)
             made.chmod(0o755)
             made.rename(found)
+        if kept:
+            return found
         used = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(used, fcntl.LOCK_SH)
-    if not kept:
-        atexit.register(leave, found, lock, used)
+    atexit.register(leave, found, lock, used)
     return found

@@ -12,7 +12,7 @@ from conftest import BUILD, ROOT
 from machine import Root
 from podman import give_up, need
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.long]
 
 RUN, TEST = commands.lines(commands.sh("README.md", "petri"))
 CHECK = commands.lines(commands.sh("CONTRIBUTING.md", "Build and check", 0))[1]
