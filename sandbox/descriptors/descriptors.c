@@ -80,20 +80,26 @@ static const struct {
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
 
-/* How a descriptor's link begins where what it leads to has no path, and what it is. */
+/*
+ * How a descriptor's link begins where what it leads to has no path, and what it is. opens: Linux opens it once more by
+ * /proc/self/fd, for writing too. So a descriptor that is only a path to it (O_PATH) is no less than an open one, and
+ * is of the same kind. With a path to one of the others nothing can be done.
+ */
 static const struct {
     const char *link;
     enum descriptor_kind kind;
+    bool opens;
 } links[] = {
-    {"pipe:[", DESCRIPTOR_PIPE},
-    {"/memfd:", DESCRIPTOR_MEMFD},
-    {"anon_inode:[eventfd]", DESCRIPTOR_EVENTFD},
-    {"anon_inode:[eventpoll]", DESCRIPTOR_EPOLL},
-    {"anon_inode:[timerfd]", DESCRIPTOR_TIMERFD},
-    {"anon_inode:[signalfd]", DESCRIPTOR_SIGNALFD},
-    {"anon_inode:inotify", DESCRIPTOR_INOTIFY},
-    {"anon_inode:[pidfd]", DESCRIPTOR_KEPT},
-    {"pidfd:[", DESCRIPTOR_KEPT},
+    {"pipe:[", DESCRIPTOR_PIPE, true},
+    {"/memfd:", DESCRIPTOR_MEMFD, true},
+    {"socket:[", DESCRIPTOR_SOCKET, false},
+    {"anon_inode:[eventfd]", DESCRIPTOR_EVENTFD, false},
+    {"anon_inode:[eventpoll]", DESCRIPTOR_EPOLL, false},
+    {"anon_inode:[timerfd]", DESCRIPTOR_TIMERFD, false},
+    {"anon_inode:[signalfd]", DESCRIPTOR_SIGNALFD, false},
+    {"anon_inode:inotify", DESCRIPTOR_INOTIFY, false},
+    {"anon_inode:[pidfd]", DESCRIPTOR_KEPT, false},
+    {"pidfd:[", DESCRIPTOR_KEPT, false},
 };
 
 void descriptors_fini(struct descriptors *list) {
@@ -175,19 +181,19 @@ static int tell_kind(const struct descriptors_source *source, const char *name, 
     if (bytes < 0)
         return -errno;
     link[bytes] = 0;
-    const bool is_file = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode);
+    const bool is_file = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode), is_path = descriptor->flags & O_PATH;
     size_t n = sizeof links / sizeof links[0], i = 0;
     while (i < n && strncmp(link, links[i].link, strlen(links[i].link)) != 0)
         i++;
     if (i < n)
-        descriptor->kind = (descriptor->flags & O_PATH) ? DESCRIPTOR_KEPT : links[i].kind;
-    else if (link[0] == '/' && (is_file || (descriptor->flags & O_PATH)))
-        return open_files_tell(source, link, descriptor);
+        descriptor->kind = is_path && !links[i].opens ? DESCRIPTOR_KEPT : links[i].kind;
     else if (link[0] == '/' && S_ISFIFO(descriptor->mode))
         descriptor->kind = DESCRIPTOR_PIPE;
+    else if (link[0] == '/' && (is_file || is_path))
+        return open_files_tell(source, link, descriptor);
     else if (link[0] == '/' && S_ISCHR(descriptor->mode))
         descriptor->kind = DESCRIPTOR_KEPT;
-    else if (!(descriptor->flags & O_PATH))
+    else
         return descriptors_refuse(source, descriptor, "%.40s", link);
     if (link[0] != '/' || descriptor->kind == DESCRIPTOR_KEPT)
         return 0;
@@ -250,10 +256,7 @@ static int look_at(const struct descriptors_source *source, struct descriptor *d
         descriptor->kind = descriptor->output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
         return 0;
     }
-    if (!S_ISSOCK(st.st_mode) || (descriptor->flags & O_PATH))
-        return tell_kind(source, name, descriptor);
-    descriptor->kind = DESCRIPTOR_SOCKET;
-    return 0;
+    return tell_kind(source, name, descriptor);
 }
 
 /* For sorting: the same open files side by side, and the same objects. */
@@ -394,7 +397,7 @@ static int restore_kept(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && restorer->beside && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
-        if (descriptor->kind != DESCRIPTOR_KEPT || descriptor->flags & O_PATH || S_ISFIFO(descriptor->mode))
+        if (descriptor->kind != DESCRIPTOR_KEPT || S_ISFIFO(descriptor->mode))
             continue;
         int made = S_ISCHR(descriptor->mode) ? restorer_reopen(restorer, descriptor->fd, descriptor->flags) : -EACCES;
         if (made == -EUCLEAN)

@@ -40,8 +40,7 @@ static bool leads_to(const struct descriptors_source *source, const char *path, 
 
 /*
  * A folder without a path leads, by "..", to the files of an earlier sandbox,
- * which are the session's by now; and what is only a path can be opened for
- * writing by /proc. Neither could be undone.
+ * which are the session's by now. That could not be undone.
  */
 int open_files_tell(const struct descriptors_source *source, const char *link, struct descriptor *descriptor) {
     descriptor->kind = DESCRIPTOR_FILE;
@@ -49,7 +48,7 @@ int open_files_tell(const struct descriptors_source *source, const char *link, s
         descriptor->path = strdup(link);
         return descriptor->path ? 0 : -ENOMEM;
     }
-    if (!S_ISREG(descriptor->mode) || descriptor->flags & O_PATH)
+    if (!S_ISREG(descriptor->mode))
         return descriptors_refuse(source, descriptor, "%s that was deleted",
                                   S_ISDIR(descriptor->mode) ? "a folder" : "a path (O_PATH)");
     descriptor->kind = DESCRIPTOR_UNNAMED;

@@ -9,8 +9,8 @@
  * is made small, because all pipes of a user count against one limit.
  *
  * Ends: the first open file for reading and the first for writing get the two ends
- * that pipe2(2) makes; further ones, and those for both, open an end anew by
- * /proc.
+ * that pipe2(2) makes; further ones, those for both, and what is only a path, open
+ * an end anew by /proc.
  */
 #define _GNU_SOURCE
 #include "pipes.h"
@@ -35,6 +35,7 @@ enum { PIPES_MAX = 256, PAGES_MAX = PIPES_MAX * USUAL_PAGES, CAPACITY_MAX = 1 <<
 
 /* What a pipe was, in the first row of its object. */
 struct pipe_state {
+    bool open;    /* Linux keeps the content only while an end is; a path (O_PATH) is none */
     bool taken;   /* its content is */
     int capacity; /* that the new one needs: in bytes, whole pages */
     bool packets; /* O_DIRECT: a read gives one write */
@@ -43,6 +44,10 @@ struct pipe_state {
 
 void pipes_fini(struct descriptor *descriptor) {
     free(((struct pipe_state *)descriptor->state)->content.data);
+}
+
+static bool is_path(const struct descriptor *descriptor) {
+    return descriptor->flags & O_PATH;
 }
 
 static bool may_read(const struct descriptor *descriptor) {
@@ -86,11 +91,21 @@ static int settle_capacity(struct descriptors_source *source, const struct descr
     return 0;
 }
 
+/* An end to read from, which doesn't block. Where the image has none, a cell could open one, and so do we. */
+static int take_reader(const struct descriptors_source *source, const struct descriptor *end) {
+    char path[32];
+    if (may_read(end))
+        return descriptors_take(source, end);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", source->pid, end->fd);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
 /* Empties a pipe. */
 static int take_content(struct descriptors_source *source, const struct descriptor *reader, struct pipe_state *pipe) {
     char buf[READ_BYTES];
     ssize_t n;
-    auto_fd fd = descriptors_take(source, reader);
+    auto_fd fd = take_reader(source, reader);
     if (fd < 0)
         return fd;
     pipe->taken = true;
@@ -139,8 +154,11 @@ int pipes_dump(struct descriptors_source *source, struct descriptors *list) {
             object->state = pipe;
         }
         struct pipe_state *pipe = object->state;
+        if (is_path(descriptor))
+            continue;
+        pipe->open = true;
         pipe->packets |= may_write(descriptor) && (descriptor->flags & O_DIRECT);
-        if (may_read(descriptor) && !pipe->taken)
+        if (!pipe->taken)
             r = take_content(source, descriptor, pipe);
     }
     return r ? r : check_pages(source, list);
@@ -171,8 +189,8 @@ static int place(struct restorer *restorer, const struct descriptors *list, size
     bool used[2] = {made[0] == made[1], made[0] == made[1]};
     int r = 0;
     for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
-        const int mode = list->at[i].flags & O_ACCMODE, end = mode == O_WRONLY;
-        if (mode == O_RDWR || used[end]) {
+        const int mode = list->at[i].flags & (O_ACCMODE | O_PATH), end = mode == O_WRONLY;
+        if (mode & (O_RDWR | O_PATH) || used[end]) {
             int again = restorer_reopen(restorer, made[0], mode);
             if (again < 0)
                 return again;
@@ -222,12 +240,13 @@ static int renew_fifo(struct restorer *restorer, const char *path) {
     return r == 0 || r == -EUCLEAN ? r : -ENOENT;
 }
 
-/* A FIFO at its path, for both ends, which does not block; a pipe where there is none any more. */
-static int open_fifo(struct restorer *restorer, const char *path, int made[2]) {
+/* A FIFO at its path, for both ends, which does not block; a pipe where there is none any more. One that the image has
+ * only a path to is the session's, as other files are. */
+static int open_fifo(struct restorer *restorer, const char *path, bool is_open, int made[2]) {
     struct stat st;
-    int opened = restorer->layered ? 0 : renew_fifo(restorer, path);
+    int opened = restorer->layered || !is_open ? 0 : renew_fifo(restorer, path);
     if (opened == 0)
-        opened = restorer_open(restorer, path, O_RDWR | O_NONBLOCK);
+        opened = restorer_open(restorer, path, is_open ? O_RDWR | O_NONBLOCK : O_PATH);
     if (opened < 0)
         return opened;
     auto_fd fd = restorer_take(restorer, opened);
@@ -253,8 +272,9 @@ static int make(struct restorer *restorer, const struct descriptors *list, const
         r = restorer_get(restorer, 0, made, n * sizeof made[0]);
     for (size_t k = 0; r == 0 && k < n; k++) {
         const char *path = list->at[objects[k]].path;
+        const struct pipe_state *state = list->at[objects[k]].state;
         int pipe[2] = {made[k][0], made[k][1]};
-        const int opened = path ? open_fifo(restorer, path, made[k]) : -ENOENT;
+        const int opened = path ? open_fifo(restorer, path, state->open, made[k]) : -ENOENT;
         r = opened == -EUCLEAN ? opened : 0;
         for (int end = 0; opened == 0 && r == 0 && end < 2; end++)
             r = restorer_close(restorer, pipe[end]);

@@ -84,7 +84,7 @@ int restorer_reopen(struct restorer *restorer, int made, int flags) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", made);
     int opened = open_at(restorer, path, (flags & ~O_DIRECT) | O_NONBLOCK);
-    if (opened < 0 || (flags & O_NONBLOCK))
+    if (opened < 0 || (flags & (O_NONBLOCK | O_PATH)))
         return opened;
     int r =
         restorer_add(restorer, (struct inject_call){.number = SYS_fcntl, .argument = {(uint64_t)opened, F_SETFL, 0}});

@@ -129,7 +129,7 @@ static int place(const struct descriptors *list, struct restorer *restorer, size
     int r = 0;
     for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
         const struct descriptor *descriptor = &list->at[i];
-        const int flags = (descriptor->flags & (O_ACCMODE | STATUS_FLAGS));
+        const int flags = descriptor->flags & (O_ACCMODE | O_PATH | STATUS_FLAGS);
         int again = restorer_reopen(restorer, made, flags);
         if (again < 0)
             return again;

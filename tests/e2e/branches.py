@@ -22,9 +22,10 @@ def wait_for_prints(kernel, *requests):
     return messages
 
 
-def answer_next(kernel, value):
-    """Answers the next question, and that one alone; returns the request that has asked it."""
+def answer_next(kernel, value, meanwhile=lambda: None):
+    """Answers the next question, and that one alone, after meanwhile(); returns the request that has asked it."""
     asked = kernel.client.get_stdin_msg(timeout=STUCK_S)
+    meanwhile()
     reply = kernel.client.session.msg("input_reply", {"value": value}, parent=asked)
     kernel.client.stdin_channel.send(reply)
     return parent(asked)

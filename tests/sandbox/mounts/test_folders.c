@@ -33,18 +33,34 @@ static void deleted_folder_is_refused(struct live *live) {
     live_check_refused(live, cell, "a folder that was deleted");
 }
 
-static void path_of_a_deleted_file_is_refused(struct live *live) {
+/* It can be opened for writing by /proc, so it is as if it were open. */
+static void path_of_a_deleted_file_is_carried_on_as_the_file_is(struct live *live) {
     CHECK_TEXT(live_do(live, "put " LIVE_WORK "/f abcdef"), "ok");
+    const long path = live_call(live, SYS_open, "\"" LIVE_WORK "/f %d", O_PATH);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"" LIVE_WORK "/f"), 0);
+    struct cell *lost = live_start(live);
+    const long fd = strtol(live_ask(lost, "call %d \"/proc/self/fd/%ld %d", SYS_open, path, O_RDWR), NULL, 10);
+    CHECK_TEXT(live_ask(lost, "call %d %ld 1", SYS_ftruncate, fd), "0");
+    cell_discard(lost);
+    const long again = live_call(live, SYS_open, "\"/proc/self/fd/%ld %d", path, O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 %d", again, SEEK_END), 6);
+}
+
+static void path_of_a_deleted_link_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
-    CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/f %d", SYS_open, O_PATH)[0] != '-');
-    CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/f", SYS_unlink), "0");
+    CHECK_TEXT(live_ask(cell, "call %d \"f \"" LIVE_WORK "/s", SYS_symlink), "0");
+    CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/s %d", SYS_open, O_PATH | O_NOFOLLOW)[0] != '-');
+    CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/s", SYS_unlink), "0");
     live_check_refused(live, cell, "a path (O_PATH) that was deleted");
 }
 
 static void namespace_is_refused(struct live *live) {
-    struct cell *cell = live_start(live);
-    CHECK(live_ask(cell, "call %d \"/proc/self/ns/net %d", SYS_open, O_RDONLY)[0] != '-');
-    live_check_refused(live, cell, "net:[");
+    static const int ways[] = {O_RDONLY, O_PATH};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct cell *cell = live_start(live);
+        CHECK(live_ask(cell, "call %d \"/proc/self/ns/net %d", SYS_open, ways[i])[0] != '-');
+        live_check_refused(live, cell, "net:[");
+    }
 }
 
 /* The folder can't be opened any more; the one that an earlier sandbox has shown would lead to the session's files. */
@@ -71,7 +87,8 @@ static void folder_is_carried_on(struct live *live) {
 int main(void) {
     static const struct live_case cases[] = {
         LIVE_CASE(folder_is_carried_on),      LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
-        LIVE_CASE(deleted_folder_is_refused), LIVE_CASE(path_of_a_deleted_file_is_refused),
+        LIVE_CASE(deleted_folder_is_refused), LIVE_CASE(path_of_a_deleted_file_is_carried_on_as_the_file_is),
+        LIVE_CASE(path_of_a_deleted_link_is_refused),
         LIVE_CASE(namespace_is_refused),      LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
     };
     return live_main("folders", cases, sizeof cases / sizeof cases[0]);
