@@ -8,8 +8,8 @@
  * there before: a cell that opens a file of the host's for writing gets a copy of
  * it, and what touches a file moves its times, and neither changes it. Of live
  * files, whose base is the copy of the last commit, the snapshot knows which may
- * have changed, so that only these are compared. Names are a cell's, so depth and
- * length of paths are bounded.
+ * have changed, so that only these are compared. A file is compared once, however many
+ * names it has. Names are a cell's, so depth and length of paths are bounded.
  */
 #define _GNU_SOURCE
 #include "changes.h"
@@ -22,12 +22,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { MAX_DEPTH = 40 };
 
+/* What was found of a file that has several names, and of what stood before at one of them. */
+struct compared {
+    ino_t inode, before;
+    dev_t before_device;
+    bool same;
+};
+
 struct walk {
+    void *compared; /* of tsearch(3) */
     const struct changes_options *options;
     cell_change_handler *handler;
     void *arg;
@@ -137,9 +147,38 @@ static int compare(int dir_fd, int other_dir_fd, const char *name, const struct 
                                 : S_ISSOCK(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
+static int by_inodes(const void *a, const void *b) {
+    const struct compared *one = a, *other = b;
+    if (one->inode != other->inode)
+        return one->inode < other->inode ? -1 : 1;
+    if (one->before != other->before)
+        return one->before < other->before ? -1 : 1;
+    return (one->before_device > other->before_device) - (one->before_device < other->before_device);
+}
+
+/* compare(), once for all names that lead to the same two files. */
+static int compare_once(struct walk *walk, const struct level *level, const char *name, const struct stat *st,
+                        const struct before *before) {
+    const struct compared key = {.inode = st->st_ino, .before = before->st.st_ino, .before_device = before->st.st_dev};
+    struct compared *const *found = st->st_nlink > 1 ? tfind(&key, &walk->compared, by_inodes) : NULL;
+    if (found)
+        return (*found)->same;
+    int r = compare(level->fd, before->in_base ? level->below.base_fd : level->below.folder_fd, name, st);
+    if (r < 0 || st->st_nlink == 1)
+        return r;
+    struct compared *made = malloc(sizeof *made);
+    if (made)
+        *made = (struct compared){st->st_ino, before->st.st_ino, before->st.st_dev, r};
+    if (!made || !tsearch(made, &walk->compared, by_inodes)) {
+        free(made);
+        return -ENOMEM;
+    }
+    return r;
+}
+
 /* Whether an entry holds what stood there before it. A file of the host's that can't be read counts as another. 1, 0 or
  * -errno. */
-static int is_same(const struct walk *walk, const struct level *level, const char *name, const struct stat *st,
+static int is_same(struct walk *walk, const struct level *level, const char *name, const struct stat *st,
                    const struct before *before) {
     struct snapshot *snapshot = before->in_base ? walk->options->snapshot : NULL;
     if (!before->stood || (before->st.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
@@ -150,7 +189,7 @@ static int is_same(const struct walk *walk, const struct level *level, const cha
         return 1; /* versions have a file in common */
     if (walk->options->names_only || (S_ISREG(st->st_mode) && st->st_size != before->st.st_size))
         return 0;
-    int r = compare(level->fd, before->in_base ? level->below.base_fd : level->below.folder_fd, name, st);
+    int r = compare_once(walk, level, name, st, before);
     if (r > 0 && snapshot)
         snapshot_note_same(snapshot, st->st_ino, before->st.st_ino);
     return r < 0 && !before->in_base ? 0 : r;
@@ -278,9 +317,12 @@ int changes_list(const struct changes_options *options, cell_change_handler *han
     walk->arg = arg;
     walk->path_bytes = 0;
     walk->path[0] = 0;
-    return walk_level(walk, &(struct level){.fd = options->upper_fd,
-                                            .below = {options->base_fd, options->folder_fd},
-                                            .host_fd = options->folder_fd});
+    walk->compared = NULL;
+    int r = walk_level(walk, &(struct level){.fd = options->upper_fd,
+                                             .below = {options->base_fd, options->folder_fd},
+                                             .host_fd = options->folder_fd});
+    tdestroy(walk->compared, free);
+    return r;
 }
 
 /* The folder that path's last name is in, as it was; the name goes to ret_name. The caller closes both. */

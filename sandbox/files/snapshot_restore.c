@@ -5,7 +5,8 @@
  * it, or removed. Then the copy is walked: what lies aside, or has a guard, is put
  * in its place, what no longer exists is made anew, and room that the copy does not
  * take is freed. Last, contents and times are put back where they may have changed:
- * only then is there room for them, and nothing moves any more.
+ * only then is there room for them, and nothing moves any more. Both are done once for a
+ * file, however many names it has.
  */
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
@@ -93,7 +94,8 @@ static int put_in_place(struct snapshot *snapshot, const struct snapshot_place *
     return r ? (r < 0 ? r : 0) : make_anew(snapshot, place, name, kept);
 }
 
-/* Looks at the live entry of a kept one: its node, or NULL where it has not changed. 0 or -errno. */
+/* Looks at the live entry of a kept one: its node, or NULL where it has not changed, or where another name of it was
+ * looked at in this round. 0 or -errno. */
 static int look(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
                 const struct stat *kept, struct snapshot_node **ret_changed) {
     struct stat live;
@@ -102,7 +104,9 @@ static int look(struct snapshot *snapshot, const struct snapshot_place *place, c
         return -errno;
     if (!node || node->live != live.st_ino)
         return -EUCLEAN;
-    *ret_changed = snapshot_has_changed(node, &live, snapshot->begun) ? node : NULL;
+    const bool is_first = node->round != snapshot->round;
+    node->round = snapshot->round;
+    *ret_changed = is_first && snapshot_has_changed(node, &live, snapshot->begun) ? node : NULL;
     return snapshot_note_name(node, place->other_fd, name);
 }
 
@@ -168,10 +172,12 @@ int snapshot_restore(struct snapshot *snapshot) {
                                         restoring = {restore_entry, restore_folder};
     const struct snapshot_folders *folders = &snapshot->folders;
     int r = snapshot_walk(folders->live, folders->kept, &evicting, snapshot);
+    snapshot->round++;
     if (r == 0)
         r = snapshot_walk(folders->kept, folders->live, &placing, snapshot);
     if (r == 0) /* names aside count as a file's, so before its times; what could not be placed stays there */
         r = snapshot_empty(folders->live_aside);
+    snapshot->round++;
     if (r == 0)
         r = snapshot_walk(folders->kept, folders->live, &restoring, snapshot);
     if (r == 0)

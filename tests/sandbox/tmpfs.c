@@ -59,3 +59,19 @@ void put_opaque(int dir_fd, const char *name) {
     CHECK(fd >= 0 && fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0);
     close(fd);
 }
+
+void put_names(int dir_fd, const char *name, unsigned count) {
+    char other[64];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(other, sizeof other, "%s.%u", name, i);
+        CHECK(linkat(dir_fd, name, dir_fd, other, 0) == 0);
+    }
+}
+
+unsigned long long count_read(void) {
+    unsigned long long bytes = 0;
+    FILE *io = fopen("/proc/self/io", "re");
+    CHECK(io && fscanf(io, "rchar: %llu", &bytes) == 1);
+    fclose(io);
+    return bytes;
+}

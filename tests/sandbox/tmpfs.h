@@ -11,6 +11,12 @@
  */
 int tmpfs_enter(void);
 
+/* Makes count names of a file, NAME.0 and so on. */
+void put_names(int dir_fd, const char *name, unsigned count);
+
+/* Bytes that this process has read so far, by any call. See: rchar in proc_pid_io(5). */
+unsigned long long count_read(void);
+
 /* Makes a file, a folder, a symbolic link, a whiteout; ends the process where that fails. */
 void put_text(int dir_fd, const char *name, const char *text);
 void put_folder(int dir_fd, const char *name);

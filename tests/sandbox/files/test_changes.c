@@ -263,6 +263,27 @@ static int list_live_files_reads_only_what_may_have_changed(void *arg) {
     return 0;
 }
 
+/* Of a file that differs at its end, so that comparing it takes longest. */
+static int list_compares_a_file_with_many_names_once(void *arg) {
+    enum { BYTES = 1 << 20, NAMES = 40 };
+    static char text[BYTES + 1];
+    struct listing listing = {0};
+    int root = make_folders();
+    (void)arg;
+    memset(text, 'x', BYTES);
+    put_text(root, "base/a", text);
+    text[BYTES - 1] = 'y';
+    put_text(root, "upper/a", text);
+    put_names(root, "base/a", NAMES);
+    put_names(root, "upper/a", NAMES);
+    const struct changes_options options = {.upper_fd = open_folder("upper"), .base_fd = open_folder("base"),
+                                            .folder_fd = open_folder("folder"), .live = true};
+    const unsigned long long before = count_read();
+    CHECK_EQUAL(changes_list(&options, listing_add, &listing), 0);
+    CHECK(count_read() - before < 8 * BYTES);
+    return strncmp(listing_take(&listing), "changed a, changed a.0, changed a.1, ", 37) != 0;
+}
+
 static int list_deep_layer_ends_at_a_depth(void *arg) {
     enum { LOOKED_INTO = 40 };
     char expected[128] = "created ";
@@ -292,6 +313,7 @@ int main(void) {
         PART(list_of_names_tells_whiteouts_that_are_no_more),
         PART(list_copied_layer_takes_a_fifo_made_anew_for_the_same),
         PART(list_live_files_reads_only_what_may_have_changed),
+        PART(list_compares_a_file_with_many_names_once),
         PART(list_deep_layer_ends_at_a_depth),
     };
     return run_parts("changes", parts, sizeof parts / sizeof parts[0], NULL, NULL);

@@ -452,6 +452,32 @@ static int a_full_disk_is_restored(void *argument) {
     return 0;
 }
 
+/* As a cell can make them: opened by one of them, which moves its times. */
+static int file_with_many_names_is_compared_once(void *argument) {
+    enum { BYTES = 1 << 20, NAMES = 100 };
+    static char text[BYTES];
+    struct snapshot_folders f = make_folders();
+    struct snapshot *snapshot = NULL;
+    (void)argument;
+    memcpy(text, "first", 6);
+    memset(text + 6, 'x', BYTES - 6);
+    put_text(f.live, "a", "");
+    int fd = openat(f.live, "a", O_RDWR | O_CLOEXEC);
+    CHECK_EQUAL(write(fd, text, BYTES), BYTES);
+    put_names(f.live, "a", NAMES);
+    CHECK_EQUAL(snapshot_create(&f, &snapshot), 0);
+    for (int round = 0; round < 3; round++) {
+        CHECK_EQUAL(pwrite(fd, "FIRST", 5, BYTES - 5), 5);
+        const unsigned long long before = count_read();
+        CHECK_EQUAL(round == 1 ? snapshot_commit(snapshot) : snapshot_restore(snapshot), 0);
+        CHECK(count_read() - before < 8 * BYTES);
+    }
+    CHECK_TEXT(read_text(f.live, "a.7"), "first");
+    CHECK_EQUAL(look(f.live, "a").st_nlink, NAMES + 1);
+    snapshot_destroy(snapshot);
+    return 0;
+}
+
 static int attributes_are_restored(void *argument) {
     char value[8] = "";
     struct snapshot_folders f = make_folders();
@@ -488,6 +514,7 @@ int main(void) {
                                         PART(suspected_files_are_compared),
                                         PART(holes_stay_holes),
                                         PART(a_full_disk_is_restored),
+                                        PART(file_with_many_names_is_compared_once),
                                         PART(attributes_are_restored),
                                         PART(unchanged_files_are_told_by_their_times),
                                         PART(files_written_in_the_tick_of_the_beginning_are_compared),
