@@ -36,6 +36,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -57,26 +58,27 @@ static int restore_kept(struct descriptors *list, struct restorer *restorer);
  * records the state of all of the kind, and refuses what has none that could be
  * given; restore: makes them for a new cell; put_back: takes back what a
  * rolled-back cell did to a shared one, beside its flags and offset, by a
- * duplicate; fini: frees the state of one.
+ * duplicate; fini: frees what the state of one owns; bytes: how much that is.
  */
 static const struct {
     int (*dump)(struct descriptors_source *source, struct descriptors *list);
     int (*restore)(struct descriptors *list, struct restorer *restorer);
     int (*put_back)(const struct descriptor *descriptor, int fd);
     void (*fini)(struct descriptor *descriptor);
+    size_t (*bytes)(const struct descriptor *descriptor);
 } kinds[] = {
     [DESCRIPTOR_KEPT] = {.restore = restore_kept},
     [DESCRIPTOR_OUTPUT] = {.restore = NULL}, /* own_pipes.h */
     [DESCRIPTOR_FILE] = {.restore = open_files_restore},
     [DESCRIPTOR_UNNAMED] = {.restore = open_files_restore_unnamed},
     [DESCRIPTOR_MEMFD] = {.dump = NULL}, /* shared.h */
-    [DESCRIPTOR_PIPE] = {.dump = pipes_dump, .restore = pipes_restore, .fini = pipes_fini},
-    [DESCRIPTOR_SOCKET] = {sockets_dump, sockets_restore, sockets_put_back, sockets_fini},
+    [DESCRIPTOR_PIPE] = {.dump = pipes_dump, .restore = pipes_restore, .fini = pipes_fini, .bytes = pipes_bytes},
+    [DESCRIPTOR_SOCKET] = {sockets_dump, sockets_restore, sockets_put_back, sockets_fini, sockets_bytes},
     [DESCRIPTOR_EVENTFD] = {.dump = anon_inodes_dump_eventfd, .restore = anon_inodes_restore_eventfd},
     [DESCRIPTOR_TIMERFD] = {.dump = anon_inodes_dump_timerfd, .restore = anon_inodes_restore_timerfd},
     [DESCRIPTOR_SIGNALFD] = {.dump = anon_inodes_dump_signalfd, .restore = anon_inodes_restore_signalfd},
     [DESCRIPTOR_INOTIFY] = {.restore = anon_inodes_restore_inotify},
-    [DESCRIPTOR_EPOLL] = {.dump = epolls_dump, .restore = epolls_restore, .fini = epolls_fini},
+    [DESCRIPTOR_EPOLL] = {.dump = epolls_dump, .restore = epolls_restore, .fini = epolls_fini, .bytes = epolls_bytes},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
 
@@ -112,6 +114,17 @@ void descriptors_fini(struct descriptors *list) {
     }
     free(list->at);
     *list = (struct descriptors){0};
+}
+
+uint64_t descriptors_bytes(const struct descriptors *list) {
+    uint64_t bytes = malloc_usable_size(list->at);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct descriptor *descriptor = &list->at[i];
+        bytes += malloc_usable_size(descriptor->path) + malloc_usable_size(descriptor->state);
+        if (descriptor->state && kinds[descriptor->kind].bytes)
+            bytes += kinds[descriptor->kind].bytes(descriptor);
+    }
+    return bytes;
 }
 
 /* The numbers of a process' descriptors, in order, but for its control socket. */

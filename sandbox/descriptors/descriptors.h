@@ -40,6 +40,9 @@ int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct de
 
 void descriptors_fini(struct descriptors *list);
 
+/* What the list takes of our own memory, with what waits in pipes and sockets. */
+uint64_t descriptors_bytes(const struct descriptors *list);
+
 /*
  * Has the restorer's task make what the image had, under the same numbers. A cell
  * beside the session's own gets pipes of its own in the place of the session's, or

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -44,6 +45,10 @@ struct epoll_state {
 
 void epolls_fini(struct descriptor *descriptor) {
     free(((struct epoll_state *)descriptor->state)->watch);
+}
+
+size_t epolls_bytes(const struct descriptor *descriptor) {
+    return malloc_usable_size(((struct epoll_state *)descriptor->state)->watch);
 }
 
 static bool leads_to(const struct descriptors_source *source, int fd, const struct kcmp_epoll_slot *slot,

@@ -13,5 +13,6 @@
 int epolls_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
 int epolls_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void epolls_fini(struct descriptor *descriptor);
+size_t epolls_bytes(const struct descriptor *descriptor);
 
 #endif

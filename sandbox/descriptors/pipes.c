@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -44,6 +45,10 @@ struct pipe_state {
 
 void pipes_fini(struct descriptor *descriptor) {
     free(((struct pipe_state *)descriptor->state)->content.data);
+}
+
+size_t pipes_bytes(const struct descriptor *descriptor) {
+    return malloc_usable_size(((struct pipe_state *)descriptor->state)->content.data);
 }
 
 static bool is_path(const struct descriptor *descriptor) {

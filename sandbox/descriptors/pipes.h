@@ -18,5 +18,6 @@
 int pipes_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
 int pipes_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void pipes_fini(struct descriptor *descriptor);
+size_t pipes_bytes(const struct descriptor *descriptor);
 
 #endif

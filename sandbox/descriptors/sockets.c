@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
@@ -35,6 +36,10 @@ enum { USUAL_BACKLOG = 128, MESSAGE_BYTES = 1 << 20, SURE_BYTES = 65536 };
 
 void sockets_fini(struct descriptor *descriptor) {
     free(((struct socket_state *)descriptor->state)->content.data);
+}
+
+size_t sockets_bytes(const struct descriptor *descriptor) {
+    return malloc_usable_size(((struct socket_state *)descriptor->state)->content.data);
 }
 
 static int integer_option(int fd, int level, int name) {

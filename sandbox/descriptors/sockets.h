@@ -56,6 +56,7 @@ struct socket_state {
 int sockets_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
 int sockets_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void sockets_fini(struct descriptor *descriptor);
+size_t sockets_bytes(const struct descriptor *descriptor);
 
 /*
  * Hangs up a connection that a rolled-back cell has used: what it has read and

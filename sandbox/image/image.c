@@ -142,6 +142,11 @@ int image_save_shared(struct image *image) {
     return shared_save(&image->shared, &image->descriptors, image->keeper);
 }
 
+uint64_t image_bytes(const struct image *image) {
+    return sizeof *image + threads_bytes(&image->threads) + descriptors_bytes(&image->descriptors) +
+           shared_list_bytes(&image->shared);
+}
+
 int image_check(const struct image *image, struct error *ret_error) {
     const int r = tracee_check_stopped(image->keeper);
     if (r)

@@ -87,6 +87,10 @@ int image_find_shared(struct image *image, pid_t viewer, const struct image *bef
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
 int image_save_shared(struct image *image) MUST_CHECK;
 
+/* What its records take of our own memory, with what waits in its pipes and sockets, without what is saved of its
+ * files. */
+uint64_t image_bytes(const struct image *image);
+
 /* Whether cells can be made of it. 0, or -errno with the step in ret_error, where it is broken or its keeper has ended.
  */
 int image_check(const struct image *image, struct error *ret_error) MUST_CHECK;

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,13 @@ void mapped_files_fini(struct mapped_files *mapped) {
         free(mapped->file[i].path);
     free(mapped->file);
     *mapped = (struct mapped_files){0};
+}
+
+uint64_t mapped_files_bytes(const struct mapped_files *mapped) {
+    uint64_t bytes = malloc_usable_size(mapped->file);
+    for (size_t i = 0; i < mapped->n; i++)
+        bytes += malloc_usable_size(mapped->file[i].path);
+    return bytes;
 }
 
 static const struct mapped_file *find(const struct mapped_files *mapped, uint64_t start, uint64_t end, ino_t inode) {

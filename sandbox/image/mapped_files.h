@@ -34,6 +34,9 @@ struct mapped_files {
 
 void mapped_files_fini(struct mapped_files *mapped);
 
+/* What the list takes of our own memory. */
+uint64_t mapped_files_bytes(const struct mapped_files *mapped);
+
 /*
  * The path of a file that has lost the name that it was mapped by and has another one in the same folder, as
  * sem_open(3) gives files theirs; the caller's. viewer: a process that sees the session's files; left: how many names

@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -320,6 +321,11 @@ uint64_t shared_bytes(const struct shared *shared) {
     for (size_t i = 0; i < shared->n; i++)
         bytes += shared->piece[i].saved.bytes + (shared->piece[i].contents ? shared->piece[i].bytes : 0);
     return bytes;
+}
+
+uint64_t shared_list_bytes(const struct shared *shared) {
+    return malloc_usable_size(shared->piece) + malloc_usable_size(shared->mapping) +
+           mapped_files_bytes(&shared->mapped);
 }
 
 /* What is only mapped counts as long as it is. */

@@ -111,6 +111,9 @@ uint64_t shared_bytes(const struct shared *shared);
 /* The shared memory of an image: each has its own, and so has each cell. list and pid: as in shared_save(). */
 uint64_t shared_memory_bytes(const struct shared *shared, const struct descriptors *list, pid_t pid);
 
+/* What the lists take of our own memory, without what is saved. */
+uint64_t shared_list_bytes(const struct shared *shared);
+
 /* Frees what is saved: the cell has been committed. */
 void shared_forget(struct shared *shared);
 

@@ -26,6 +26,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -69,6 +70,13 @@ void threads_fini(struct threads *threads) {
         free(threads->thread[i].xstate);
     free(threads->thread);
     *threads = (struct threads){0};
+}
+
+uint64_t threads_bytes(const struct threads *threads) {
+    uint64_t bytes = malloc_usable_size(threads->thread);
+    for (size_t i = 0; i < threads->n; i++)
+        bytes += malloc_usable_size(threads->thread[i].xstate);
+    return bytes;
 }
 
 /* A growing list of threads that are ours. */

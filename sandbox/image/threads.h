@@ -37,6 +37,9 @@ struct threads {
 
 void threads_fini(struct threads *threads);
 
+/* What the records take of our own memory. */
+uint64_t threads_bytes(const struct threads *threads);
+
 /*
  * Stops all threads of process pid and makes them tracees. ret_tids (as we
  * know them, the main one first) is malloc'ed and the caller's; so are all

@@ -22,7 +22,7 @@ struct kept_image {
     struct snapshot_version *files;
     ino_t *held; /* the live files that it has open or mapped, sorted; owned */
     size_t n_held;
-    uint64_t own_bytes; /* its page tables and shared memory: each image has its own */
+    uint64_t own_bytes; /* kept_own_bytes() */
 };
 
 /* What all images have together of anonymous memory, at most: for session_kept_bound() without a control group. */
@@ -49,7 +49,8 @@ void kept_bound_add(struct session *session, uint64_t bytes);
 void kept_bound_add_cell(struct cell *cell);
 void kept_bound_drop(struct session *session, const struct image *image);
 
-/* The page tables and the shared memory of an image. */
+/* What each image has for itself: page tables, shared memory, and what is recorded of it in our own memory, as what
+ * waits in its pipes. */
 uint64_t kept_own_bytes(const struct image *image);
 
 /* Forgets all. */

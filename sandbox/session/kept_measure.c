@@ -35,7 +35,7 @@ static uint64_t anonymous_bytes(const struct session *session, const struct imag
 
 uint64_t kept_own_bytes(const struct image *image) {
     static const char *const names[] = {"VmPTE"};
-    return sum_status(image->keeper, names, 1) +
+    return sum_status(image->keeper, names, 1) + image_bytes(image) +
            shared_memory_bytes(&image->shared, &image->descriptors, image->keeper);
 }
 
@@ -117,7 +117,7 @@ static uint64_t sum_parts(const struct session *session) {
     return bytes;
 }
 
-/* What kept images have that nothing else can have: page tables, shared memory, what is saved. */
+/* What kept images have that nothing else can have: page tables, shared memory, what is saved and recorded. */
 static uint64_t own_bytes(const struct session *session) {
     uint64_t bytes = 0;
     for (const struct kept_image *kept = session->kept; kept; kept = kept->next)

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from conftest import INTERPRETERS
-from kernels import Kernel, printed_by
+from kernels import Kernel, printed_by, wait_for
 from test_caps import RAW
 
 MIB = 1 << 20
@@ -205,3 +205,25 @@ def test_history_and_records_are_closed_to_other_users(start, tmp_path, monkeypa
     assert {"history.sqlite-wal", "history.sqlite-shm", "records.sqlite-wal"} <= set(found)
     assert set(found.values()) == {0o600}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+# What the kernel process keeps for each state, outside of it.
+WAITS = {
+    "pipes": "P = [os.pipe() for _ in range(200)]\nfor r, w in P: os.write(w, os.urandom(65536))",
+    "sockets": "P = [socket.socketpair() for _ in range(100)]\nfor a, b in P: a.send(os.urandom(130000))",
+    "packets": "P = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(100)]\n"
+    "for a, b in P: a.send(os.urandom(130000))",
+}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("what", WAITS)
+def test_what_is_kept_for_each_state_counts_in_history_memory(venv_kernel, what):
+    venv_kernel.good("%limits history=200 history_memory=64M")
+    venv_kernel.good(f"import os, socket\n{WAITS[what]}")
+    before = memory(venv_kernel, "VmRSS")
+    for n in range(12):
+        venv_kernel.good(f"{n}")
+    wait_for(lambda: 24 * MIB < venv_kernel.control("petri_timeline_request")["bytes_kept"] <= 64 * MIB)
+    assert memory(venv_kernel, "VmRSS") - before < 64 + 32
+    assert venv_kernel.value("len(os.read(P[0][0], 100) if isinstance(P[0][0], int) else P[0][1].recv(100))") == "100"
