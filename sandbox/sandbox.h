@@ -355,9 +355,14 @@ struct cell_usage {
 /*
  * Measures a running cell; some 20 microseconds. Where session_is_watched(),
  * this is what enforces the limit of memory: call it every 10 ms; else, it only
- * tells: every 100 ms will do.
+ * tells: every 100 ms will do. Of many processes, and where pages have to be counted, the figures are of an earlier
+ * moment, when a thread has last been through with it.
  */
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
+
+/* The same until the figures are of a moment after the first of these calls: then true. Call it again in some
+ * milliseconds. */
+bool cell_measure_last(struct cell *cell, struct cell_usage *ret_usage);
 
 /*
  * Has the memory that a running cell is about to write copied in large pieces where it

@@ -19,6 +19,7 @@ enum {
     CLOSED_GRACE_MS = 200,         /* when a process ends, its socket is seen closed a moment before its end is known */
     FILLED_BYTES_PER_MS = 4 << 20, /* as fast as a program can fill memory */
     MEASURE_MS = 100,              /* where control groups enforce the limits */
+    FINISH_MS = 1,         /* how often one looks whether the cell is measured that is at its end */
     MEASURE_CLOSE_MS = 10, /* where measuring enforces them (sandbox.h, session_is_watched()), or a limit is near */
 };
 
@@ -140,9 +141,17 @@ static const char *drop_message(struct exchange *exchange, enum wire_type type, 
     return NULL;
 }
 
+/* It is done once the cell is measured, however long that takes: its deadlines hold till then. */
+static void finish(struct exchange *exchange, int64_t now_us) {
+    if (cell_measure_last(exchange->cell, &exchange->usage))
+        exchange_end(exchange, EXCHANGE_DONE);
+    exchange->measure_us = now_us + FINISH_MS * CLOCK_MS;
+}
+
 static void take_done(struct exchange *exchange, const struct wire_frame *frame) {
     exchange->reply = json_incref(json_object_get(frame->json, "reply"));
-    exchange_end(exchange, EXCHANGE_DONE);
+    exchange->is_finishing = true;
+    finish(exchange, clock_us());
 }
 
 static void handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
@@ -176,7 +185,7 @@ static bool is_held(const struct exchange *exchange) {
 }
 
 static void take_frames(struct exchange *exchange) {
-    for (int i = 0; i < FRAMES_PER_TURN && exchange->state == EXCHANGE_OPEN; i++)
+    for (int i = 0; i < FRAMES_PER_TURN && exchange->state == EXCHANGE_OPEN && !exchange->is_finishing; i++)
         if (!worker_link_has_more(&exchange->link) || is_held(exchange) || !take_frame(exchange))
             break;
 }
@@ -208,7 +217,7 @@ void exchange_tick(struct exchange *exchange, int64_t now_us) {
     if (exchange->closed_us <= now_us)
         break_wire(exchange, "it was closed");
     if (exchange->state == EXCHANGE_OPEN && exchange->measure_us <= now_us)
-        measure(exchange, now_us);
+        (exchange->is_finishing ? finish : measure)(exchange, now_us);
     if (exchange->due_us <= now_us)
         exchange_end(exchange, EXCHANGE_LATE);
 }
@@ -236,7 +245,7 @@ static void exit_ready(void *arg, short events) {
 void exchange_watch(struct exchange *exchange, struct poll_set *set) {
     if (exchange->state != EXCHANGE_OPEN)
         return;
-    const bool held = is_held(exchange);
+    const bool held = is_held(exchange) || exchange->is_finishing;
     short events = (short)(worker_link_events(&exchange->link) & (held ? ZMQ_POLLOUT : ZMQ_POLLIN | ZMQ_POLLOUT));
     if (events)
         poll_set_add_fd(set, exchange->link.fd, events, link_ready, exchange);

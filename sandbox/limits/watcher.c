@@ -174,10 +174,12 @@ static void add_children(pid_t pid, struct family *found) {
 }
 
 /* The list is the queue of the walk, so the depth of the tree does not matter. */
-void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context) {
+bool watcher_visit(pid_t pid, bool (*visit)(pid_t tid, void *context), void *context) {
     struct family found = {.pid = {pid}, .n = 1};
     for (size_t i = 0; i < found.n; i++) {
-        visit(task_of(found.pid[i]), context);
+        if (!visit(task_of(found.pid[i]), context))
+            return false;
         add_children(found.pid[i], &found);
     }
+    return true;
 }

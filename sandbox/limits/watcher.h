@@ -56,8 +56,8 @@ bool watcher_has_memory(pid_t tid);
 /*
  * Calls visit for process pid and all its descendants, each by the id
  * of a thread whose folder in /proc has its memory and files: the first thread,
- * unless that has ended before the others.
+ * unless that has ended before the others. False where visit said so, which ends it.
  */
-void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context);
+bool watcher_visit(pid_t pid, bool (*visit)(pid_t tid, void *context), void *context);
 
 #endif

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "beside.h"
 
+#include "sandbox/base/errand.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/limits/resources.h"
@@ -16,31 +17,39 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 
 static bool is_ending(const struct beside_place *place) {
-    return place->ending_fd >= 0 || place->is_removing || place->killed.n > 0;
+    return place->ending_fd >= 0 || place->removing || place->killed.n > 0;
 }
 
-static void *remove_layer(void *arg) {
-    struct beside_place *place = arg;
-    layer_remove(place->files_fd, place->layer);
-    atomic_store(&place->removed, true);
-    return NULL;
+struct left_layer {
+    int files_fd;
+    uint64_t layer;
+};
+
+static void remove_layer(void *arg) {
+    const struct left_layer *left = arg;
+    layer_remove(left->files_fd, left->layer);
 }
 
-/* In a thread, for a layer may have as many files as the session's limit says. */
+/* By an errand, for a layer may have as many files as the session's limit says. */
 static void begin_removing(struct beside_place *place) {
+    struct left_layer *left = malloc(sizeof *left);
     close_fd(&place->ending_fd);
-    atomic_store(&place->removed, false);
-    place->is_removing = pthread_create(&place->removing, NULL, remove_layer, place) == 0;
-    if (!place->is_removing)
-        remove_layer(place);
+    if (left)
+        *left = (struct left_layer){place->files_fd, place->layer};
+    place->removing = left ? errand_begin(remove_layer, left) : NULL;
+    if (place->removing)
+        return;
+    free(left);
+    layer_remove(place->files_fd, place->layer);
 }
 
 static void end_removing(struct beside_place *place) {
-    if (place->is_removing)
-        pthread_join(place->removing, NULL);
-    place->is_removing = false;
+    if (place->removing)
+        errand_await(place->removing);
+    errand_leave(steal_pointer(place->removing));
 }
 
 /* Nothing has the layer any more. */
@@ -82,9 +91,9 @@ bool beside_settle(struct session *session) {
             killed_reap(&place->killed);
         if (place->ending_fd >= 0 && system_pidfd_await(place->ending_fd, 0) == 0)
             begin_removing(place);
-        if (place->is_removing && atomic_load(&place->removed))
+        if (place->removing && errand_result(place->removing))
             end_removing(place);
-        if (!place->taken && place->ending_fd < 0 && !place->is_removing)
+        if (!place->taken && place->ending_fd < 0 && !place->removing)
             leave_files(place);
         more |= is_ending(place);
     }
@@ -102,7 +111,7 @@ static int find_free(const struct session *session) {
 static bool is_full(const struct session *session) {
     bool ending = false;
     for (unsigned i = 0; i < session->host.n_beside; i++)
-        ending |= session->beside[i].ending_fd >= 0 || session->beside[i].is_removing;
+        ending |= session->beside[i].ending_fd >= 0 || session->beside[i].removing;
     return ending && session_files_beside_are_full(session);
 }
 

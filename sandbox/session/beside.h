@@ -14,9 +14,9 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/session/killed.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
+
+struct errand;
 
 struct beside_place {
     bool taken;           /* a cell has it */
@@ -26,9 +26,7 @@ struct beside_place {
     uint64_t layer;       /* of that cell: removed when the sandbox is gone */
     struct snapshot_version *files; /* pinned for that layer until then; or NULL */
     int files_fd;                   /* where layers are: zygote.h; borrowed */
-    pthread_t removing;             /* the thread that removes it */
-    bool is_removing;               /* there is that thread */
-    atomic_bool removed;            /* it has done so */
+    struct errand *removing;        /* removes it; NULL for none */
     struct opened opened;           /* watches on the notebook's folder as its cell sees it */
     pid_t seed;                     /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
     int seed_memory_fd;             /* of its address space */

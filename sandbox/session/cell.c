@@ -12,6 +12,7 @@
 #include "cell.h"
 
 #include "base/cleanup.h"
+#include "sandbox/base/errand.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/locks.h"
@@ -414,6 +415,7 @@ static void cell_free(struct cell *cell) {
     close_fd(&cell->control_fd);
     close_fd(&cell->names_fd);
     close_fd(&cell->worker_pidfd);
+    errand_leave(cell->measuring);
     free(cell->tids);
     free(cell);
 }

@@ -7,10 +7,13 @@
 #include "sandbox/files/opened.h"
 #include "sandbox/image/copy_ahead.h"
 #include "sandbox/limits/resources.h"
+#include "sandbox/limits/measure.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/session/session.h"
 
 #include <linux/capability.h>
+
+struct errand;
 
 /* What the session's groups, or the worker, had used when the cell began. */
 struct usage_base {
@@ -62,6 +65,8 @@ struct cell {
     uint64_t granted_bytes;     /* beyond its limit of memory */
     struct usage_base base;     /* what it is measured against */
     struct cell_usage usage;    /* as measured last */
+    struct errand *measuring;   /* what is on its way to measure it; or NULL */
+    bool measures_last;         /* that has begun since cell_measure_last() was called first */
 };
 
 /* Our ends of the pipes that the cell writes to: its own, or the session's. */
@@ -70,14 +75,8 @@ const int *cell_outputs(const struct cell *cell);
 /* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
 struct killed *cell_killed(const struct cell *cell);
 
-/* The anonymous memory of a cell's processes: what no image has, and their part of what they share with its image. */
-struct cell_parts {
-    uint64_t own_bytes;
-    uint64_t of_image_bytes;
-};
-
-/* Walks their page tables. */
-void cell_read_parts(const struct cell *cell, struct cell_parts *ret_parts);
+/* Walks the page tables of a cell's processes. */
+void cell_read_parts(const struct cell *cell, struct measure_parts *ret_parts);
 
 /* At most so much anonymous memory has a frozen cell that no image had before; it takes some milliseconds. For sessions
  * without a control group. */

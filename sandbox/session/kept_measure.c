@@ -65,7 +65,7 @@ static bool is_image(const struct session *session, const struct cell *cell) {
  * waits for them to be told from the image's. */
 static uint64_t own_of_cells(const struct session *session) {
     uint64_t bytes = 0;
-    struct cell_parts parts;
+    struct measure_parts parts;
     for (const struct cell *cell = session->cells; cell; cell = cell->next) {
         if (!cell->started || is_image(session, cell) ||
             !counts_group(session, (unsigned)(cell_group(cell) - session->host.groups)))
@@ -101,7 +101,7 @@ static bool is_first_to_have_image(const struct session *session, const struct c
 
 /* What all images of the session hold together: what several of them, and cells, share is in the part of each. */
 static uint64_t sum_parts(const struct session *session) {
-    struct cell_parts parts;
+    struct measure_parts parts;
     uint64_t bytes = kept_has(session, session->current) ? 0 : part_of(session->current);
     if (session->first != session->current && !kept_has(session, session->first))
         bytes += part_of(session->first);

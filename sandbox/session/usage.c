@@ -3,12 +3,14 @@
  *
  * Memory is what the cell has beside the image that it began with. A control group
  * is read once at the start of the cell, and the difference counts. Without one the
- * processes are watched: cheap figures first, which are too high by what is shared
- * with the image, and the exact ones only where those are over the limit.
+ * processes are watched. What can't be read quickly an errand reads: the figures are
+ * then those of the last one that is back.
  */
 #define _GNU_SOURCE
 #include "sandbox/base/difference.h"
+#include "sandbox/base/errand.h"
 #include "sandbox/base/system.h"
+#include "sandbox/limits/measure.h"
 #include "sandbox/limits/user_limits.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/process/process.h"
@@ -174,85 +176,9 @@ void cell_lift_limit(const struct cell *cell) {
         return; /* the next cell sets its own, or says that it can't be set */
 }
 
-/* A cell's processes, being read one by one. */
-struct watching {
-    pid_t worker;
-    struct watcher_reading reading;
-    struct watcher_shares image; /* of one of those that share the image's memory with the cell */
-    uint64_t written_bytes;
-    uint64_t shared_bytes;
-};
-
-/* A child of vfork(2), of posix_spawn(3) and so of subprocess has the worker's own memory until it execs. */
-static bool has_memory_of(pid_t pid, pid_t worker) {
-    return pid != worker && syscall(SYS_kcmp, pid, worker, KCMP_VM, 0, 0) == 0;
-}
-
-static void add_reading(pid_t pid, void *context) {
-    struct watching *watching = context;
-    watcher_read(pid, !has_memory_of(pid, watching->worker), &watching->reading);
-}
-
-/*
- * What a process has written is its own, or shared with the cell's other
- * processes; what it shares with the image is neither. Of an untouched image it
- * has as large a part as each of the image's holders.
- */
-static void add_written(pid_t pid, void *context) {
-    struct watching *watching = context;
-    struct watcher_shares shares;
-    if (has_memory_of(pid, watching->worker))
-        return;
-    watcher_read_shares(pid, &shares);
-    uint64_t beside = positive_difference(shares.anon_bytes, watching->image.anon_bytes);
-    watching->written_bytes += beside > shares.private_bytes ? beside : shares.private_bytes;
-    watching->written_bytes += positive_difference(shares.tables_bytes, watching->image.tables_bytes);
-    watching->shared_bytes += shares.shared_bytes;
-}
-
-static void visit_all(const struct cell *cell, void (*visit)(pid_t pid, void *context), struct watching *watching) {
-    watcher_visit(cell->worker, visit, watching);
-    watcher_visit(cell->init.pid, visit, watching);
-}
-
-static void note_tasks(struct cell *cell, const struct watcher_reading *reading) {
-    unsigned tasks = (unsigned)positive_difference(reading->tasks, 1); /* without the sandbox's pid 1 */
+static void note_tasks(struct cell *cell, unsigned tasks) {
     if (tasks > cell->usage.processes_peak)
         cell->usage.processes_peak = tasks;
-}
-
-/*
- * Resident memory is quick to read, and an upper bound of what the cell has written:
- * most of it may be the image's. Only where that is over the limit the pages are
- * counted, which takes longer.
- */
-static void measure_watched(struct cell *cell) {
-    struct watching watching = {.worker = cell->worker};
-    uint64_t limit = cell->base.memory_limit_bytes + cell->granted_bytes;
-    visit_all(cell, add_reading, &watching);
-    uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
-                     positive_difference(files_bytes(cell), cell->base.files_bytes);
-    cell->usage.memory_bytes = watching.reading.memory_bytes + files;
-    cell->usage.cpu_us = watching.reading.cpu_us;
-    note_tasks(cell, &watching.reading);
-    if (cell->base.memory_limit_bytes == 0 || cell->usage.memory_bytes <= limit)
-        return;
-    watcher_read_shares(cell->image->keeper, &watching.image);
-    visit_all(cell, add_written, &watching);
-    cell->usage.memory_bytes = watching.written_bytes + (watching.shared_bytes > files ? watching.shared_bytes : files);
-    cell->usage.over_memory |= cell->usage.memory_bytes > limit;
-}
-
-static void add_tasks(pid_t pid, void *context) {
-    struct watching *watching = context;
-    watching->reading.tasks += watcher_count_tasks(pid);
-}
-
-/* A group's own count has the images in it, too; so tasks are counted, and nothing else is read. */
-static void count_tasks(struct cell *cell) {
-    struct watching watching = {.worker = cell->worker};
-    visit_all(cell, add_tasks, &watching);
-    note_tasks(cell, &watching.reading);
 }
 
 /*
@@ -267,7 +193,8 @@ static bool is_over_common(const struct cell *cell) {
     return hits.own == base->own && hits.common > base->common;
 }
 
-static void measure_grouped(struct cell *cell) {
+/* A group's own count of tasks has the images in it, too; so those are counted one by one. */
+static void measure_group(struct cell *cell) {
     struct resources_reading reading;
     if (cell->session->host.backend->read(cell_group(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
@@ -278,7 +205,6 @@ static void measure_grouped(struct cell *cell) {
         cell->usage.over_memory = true;
         cell->usage.over_common = is_over_common(cell);
     }
-    count_tasks(cell);
 }
 
 /* A worker shares its memory with its keeper, until it execs: then both have some. Linux kills the two of them
@@ -288,34 +214,103 @@ static bool is_replaced(const struct cell *cell) {
            watcher_has_memory(cell->worker) && watcher_has_memory(cell->keeper);
 }
 
-static void note_in_flight(pid_t pid, void *context) {
-    bool *holds = context;
-    *holds |= user_limits_holds_in_flight(pid);
+/* What its processes are asked for. Only hostile code comes to the limit of descriptors in flight: it holds for senders
+ * one by one (user_limits.h), but not for many that send at the same time. */
+static struct measure_request request_of(const struct cell *cell) {
+    const struct usage_base *base = &cell->base;
+    const bool is_watched = session_is_watched(cell->session);
+    return (struct measure_request){
+        .worker = cell->worker,
+        .init = cell->init.pid,
+        .image = cell->image->keeper,
+        .is_watched = is_watched,
+        .asks_in_flight = user_limits_in_flight_exceeded(),
+        .limit_bytes = is_watched && base->memory_limit_bytes ? base->memory_limit_bytes + cell->granted_bytes : 0,
+        .files_bytes = is_watched ? positive_difference(files_bytes(cell), base->files_bytes) : 0,
+        .before = base->watched};
 }
 
-/* Where the user has too many descriptors in flight, whether some of them are the cell's. Only hostile code gets that
- * far: the limit holds for senders one by one (user_limits.h), but not for many that send at the same time. */
-static void measure_in_flight(struct cell *cell) {
-    bool holds = false;
-    if (!user_limits_in_flight_exceeded())
+static void take_figures(struct cell *cell, const struct measure_figures *figures) {
+    note_tasks(cell, figures->tasks);
+    cell->usage.over_in_flight |= figures->in_flight;
+    if (!session_is_watched(cell->session))
         return;
-    watcher_visit(cell->worker, note_in_flight, &holds);
-    watcher_visit(cell->init.pid, note_in_flight, &holds);
-    cell->usage.over_in_flight |= holds;
+    cell->usage.memory_bytes = figures->memory_bytes;
+    cell->usage.cpu_us = figures->cpu_us;
+    cell->usage.over_memory |= figures->over_memory;
+}
+
+/* A request, and what an errand has found. */
+struct measuring {
+    struct measure_request request;
+    struct measure_figures figures;
+};
+
+static void measure_all(void *arg) {
+    struct measuring *measuring = arg;
+    measure_slowly(&measuring->request, &measuring->figures);
+}
+
+/* Begins an errand; where there is no memory for one, the last figures stand. */
+static void begin_measuring(struct cell *cell, const struct measure_request *request) {
+    struct measuring *measuring = calloc(1, sizeof *measuring);
+    if (measuring)
+        measuring->request = *request;
+    cell->measuring = measuring ? errand_begin(measure_all, measuring) : NULL;
+    if (!cell->measuring)
+        free(measuring);
+}
+
+/* Takes what an errand has found. Whether there is none any more. */
+static bool end_measuring(struct cell *cell) {
+    const struct measuring *found = cell->measuring ? errand_result(cell->measuring) : NULL;
+    if (!found)
+        return !cell->measuring;
+    take_figures(cell, &found->figures);
+    errand_leave(steal_pointer(cell->measuring));
+    return true;
+}
+
+/* Measures its processes, unless an errand still does; whether it has begun to. */
+static bool measure_processes(struct cell *cell) {
+    struct measure_figures figures;
+    if (!end_measuring(cell))
+        return false;
+    const struct measure_request request = request_of(cell);
+    if (measure_quickly(&request, &figures))
+        take_figures(cell, &figures);
+    else
+        begin_measuring(cell, &request);
+    return true;
+}
+
+static bool is_running(const struct cell *cell) {
+    return cell->started && !cell->ended;
+}
+
+static void note_usage(struct cell *cell, struct cell_usage *ret_usage) {
+    if (is_running(cell) && !session_is_watched(cell->session))
+        measure_group(cell);
+    if (is_running(cell))
+        cell->usage.replaced = is_replaced(cell);
+    if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
+        cell->usage.memory_peak_bytes = cell->usage.memory_bytes;
+    *ret_usage = cell->usage;
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
-    if (cell->started && !cell->ended) {
-        if (cell->session->host.backend)
-            measure_grouped(cell);
-        else
-            measure_watched(cell);
-        measure_in_flight(cell);
-        cell->usage.replaced = is_replaced(cell);
-        if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
-            cell->usage.memory_peak_bytes = cell->usage.memory_bytes;
-    }
-    *ret_usage = cell->usage;
+    if (is_running(cell))
+        (void)measure_processes(cell);
+    note_usage(cell, ret_usage);
+}
+
+bool cell_measure_last(struct cell *cell, struct cell_usage *ret_usage) {
+    if (is_running(cell) && cell->measures_last)
+        (void)end_measuring(cell);
+    else if (is_running(cell))
+        cell->measures_last = measure_processes(cell);
+    note_usage(cell, ret_usage);
+    return !is_running(cell) || (cell->measures_last && !cell->measuring);
 }
 
 static const struct watcher_shares *read_left(struct cell *cell) {
@@ -334,28 +329,9 @@ uint64_t cell_new_bytes(struct cell *cell) {
     return left->private_bytes + left->swap_bytes;
 }
 
-/* Of what several processes of the cell share, and no image has, the parts beyond what the image has itself count as
- * their own. */
-static void add_parts(pid_t pid, void *context) {
-    struct watching *watching = context;
-    struct watcher_shares shares;
-    if (has_memory_of(pid, watching->worker))
-        return;
-    watcher_read_shares(pid, &shares);
-    const uint64_t beside = positive_difference(shares.anon_bytes, watching->image.anon_bytes),
-                   private = positive_difference(shares.private_bytes, shares.shared_bytes),
-                   own = beside > private ? beside : private;
-    watching->written_bytes += own;
-    watching->shared_bytes += positive_difference(shares.anon_bytes, own);
-}
-
-void cell_read_parts(const struct cell *cell, struct cell_parts *ret_parts) {
-    struct watching watching = {.worker = cell->result ? cell->result->keeper : cell->keeper};
-    if (watching.worker > 0)
-        watcher_read_shares(cell->image->keeper, &watching.image);
-    if (watching.worker > 0)
-        add_parts(watching.worker, &watching);
-    if (cell->started && !cell->ended)
-        visit_all(cell, add_parts, &watching);
-    *ret_parts = (struct cell_parts){watching.written_bytes, watching.shared_bytes};
+void cell_read_parts(const struct cell *cell, struct measure_parts *ret_parts) {
+    const pid_t keeper = cell->result ? cell->result->keeper : cell->keeper;
+    *ret_parts = (struct measure_parts){0};
+    if (keeper > 0)
+        measure_read_parts(keeper, is_running(cell) ? cell->worker : 0, cell->init.pid, cell->image->keeper, ret_parts);
 }

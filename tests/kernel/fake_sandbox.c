@@ -427,6 +427,11 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     *ret_usage = plan_of(cell->session).usage;
 }
 
+bool cell_measure_last(struct cell *cell, struct cell_usage *ret_usage) {
+    cell_measure(cell, ret_usage);
+    return true;
+}
+
 int session_capture(struct session *session, struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     return planned(plan.capture, plan.detail, ret_error);

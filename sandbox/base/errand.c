@@ -1,0 +1,65 @@
+/*
+ * errand.c - see errand.h.
+ *
+ * Two have an errand, its thread and who has begun it. The one that is through with it last frees it.
+ */
+#include "errand.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum progress { WORKS, DONE, LEFT };
+
+struct errand {
+    void (*work)(void *arg);
+    void *arg;
+    pthread_t thread;
+    bool is_thread;
+    atomic_int progress;
+};
+
+static void errand_free(struct errand *errand) {
+    free(errand->arg);
+    free(errand);
+}
+
+static void *do_work(void *arg) {
+    struct errand *errand = arg;
+    errand->work(errand->arg);
+    if (atomic_exchange(&errand->progress, DONE) == LEFT)
+        errand_free(errand);
+    return NULL;
+}
+
+struct errand *errand_begin(void (*work)(void *arg), void *arg) {
+    struct errand *errand = calloc(1, sizeof *errand);
+    if (!errand)
+        return NULL;
+    errand->work = work;
+    errand->arg = arg;
+    atomic_init(&errand->progress, WORKS);
+    errand->is_thread = pthread_create(&errand->thread, NULL, do_work, errand) == 0;
+    if (!errand->is_thread)
+        (void)do_work(errand);
+    return errand;
+}
+
+void *errand_result(const struct errand *errand) {
+    return atomic_load(&errand->progress) == DONE ? errand->arg : NULL;
+}
+
+void errand_await(struct errand *errand) {
+    if (errand->is_thread)
+        pthread_join(errand->thread, NULL);
+    errand->is_thread = false;
+}
+
+void errand_leave(struct errand *errand) {
+    if (!errand)
+        return;
+    if (errand->is_thread)
+        pthread_detach(errand->thread);
+    if (atomic_exchange(&errand->progress, LEFT) == DONE)
+        errand_free(errand);
+}

@@ -1,0 +1,33 @@
+/*
+ * errand.h - work that takes long, done by a thread of its own, which nobody has to wait for.
+ *
+ * What grows with what a session has is no work for the thread that keeps its limits. The work looks at nothing that
+ * changes meanwhile but what its argument has; processes that it reads of may end.
+ *
+ * See: pthread_create(3), pthread_detach(3).
+ */
+#ifndef PETRI_SANDBOX_BASE_ERRAND_H
+#define PETRI_SANDBOX_BASE_ERRAND_H
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+
+struct errand;
+
+/*
+ * Begins work(arg). arg is from malloc(3), and the errand's from now on. Where there can be no thread the work is done
+ * at once. NULL on ENOMEM, then nothing is stolen.
+ */
+struct errand *errand_begin(void (*work)(void *arg), void *arg) MUST_CHECK;
+
+/* Its argument, with what the work has put there, once it is done; NULL before. Borrowed. */
+void *errand_result(const struct errand *errand);
+
+/* Waits until it is done. */
+void errand_await(struct errand *errand);
+
+/* Gives it up, done or not: then its thread frees it. NULL is allowed. */
+void errand_leave(struct errand *errand);
+
+#endif
