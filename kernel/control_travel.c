@@ -21,6 +21,12 @@ static void send_unknown(struct kernel *kernel, const struct request *request, c
     reply_error(&kernel->jupyter, request, "UnknownImage", error->text);
 }
 
+/* What the states hold, or at most hold while that is being measured. */
+static json_int_t kept_bytes(struct session *session) {
+    uint64_t bytes;
+    return (json_int_t)(session_measure_kept(session, &bytes) ? bytes : session_kept_bound(session));
+}
+
 static void timeline(struct kernel *kernel, const struct request *request) {
     const struct timeline *timeline = &kernel->runner.timeline;
     json_t *images = timeline_json(timeline);
@@ -29,7 +35,7 @@ static void timeline(struct kernel *kernel, const struct request *request) {
     reply_send(&kernel->jupyter, request, "petri_timeline_reply", NULL,
                json_pack("{s:s, s:o, s:s?, s:I}", "status", "ok", "images", images, "current",
                          timeline->current ? timeline->current->id : NULL, "bytes_kept",
-                         timeline->current ? (json_int_t)session_kept_bytes(kernel->runner.session) : 0));
+                         timeline->current ? kept_bytes(kernel->runner.session) : 0));
 }
 
 static void checkpoint(struct kernel *kernel, const struct request *request) {

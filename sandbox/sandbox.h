@@ -270,23 +270,21 @@ int session_release_kept(struct session *session, struct kept_image *kept, const
                          bool *ret_released) MUST_CHECK;
 
 /*
- * What the kept images hold that the present one does not: memory, copies of files, contents of files without a name.
- * Without a control group the page tables of all of them are walked, some milliseconds for each gigabyte that one has;
- * with one, those of cells that run.
+ * What the kept images hold that the present one does not: memory, copies of files, contents of files without a name,
+ * and what this process keeps for each. Without a control group a thread walks the page tables of all of them, some
+ * milliseconds for each gigabyte that one has; with one, those of cells that run. True with the figure; false as long
+ * as the thread takes, and while the memory of what was forgotten, or has ended, is not free yet: call it again in some
+ * milliseconds.
  */
-uint64_t session_kept_bytes(struct session *session);
+bool session_measure_kept(struct session *session, uint64_t *ret_bytes);
 
-/* session_kept_bytes() is at most this, which takes some 100 microseconds: what is of cells that run counts too, and
- * without a control group what no image has any more. session_kept_bytes() makes it exact. */
+/* Its figure is at most this, which takes some 100 microseconds: what is of cells that run counts too, and
+ * without a control group what no image has any more. session_measure_kept() makes it exact. */
 uint64_t session_kept_bound(const struct session *session);
 
 /* Whether what is kept leaves this process too few descriptors, of the limit of open files that ret_limit then is: some
  * is to be forgotten, or it makes no more cells. Cheap where that limit is not low for as many. */
 bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limit);
-
-/* Waits until the memory of what was forgotten, or has ended, is free again: up to some hundred milliseconds for each
- * gigabyte. */
-void session_await_freed(struct session *session);
 
 /* Bytes of private memory that the session's image has more than image 0; 0 where that can't be told. */
 uint64_t session_grown_bytes(const struct session *session);

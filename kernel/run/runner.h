@@ -88,7 +88,7 @@ struct runner {
     int64_t ahead_us;         /* what making it took */
     struct timeline timeline; /* travel.h */
     uint64_t few_descriptors; /* the limit of open files, where that has made images go; 0: it has not */
-    int64_t over_since_us;    /* since when its images hold more than they may; CLOCK_NEVER: they don't */
+    int64_t trim_us;          /* when to look whether its images hold more than they may; CLOCK_NEVER: they don't */
     uint64_t version;         /* of the session's image and files: another one after each that may have changed them */
     bool preloaded;           /* the image has what the first error and completion need: preload.h */
     bool has_user_code;       /* user's code may have run in the session's image: run_brings_code() */

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100 };
+enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100, AGAIN_MS = 5 };
 
 static void drop(void *arg, struct kept_image *image) {
     struct runner *runner = arg;
@@ -36,7 +36,7 @@ static void drop(void *arg, struct kept_image *image) {
 
 void travel_init(struct runner *runner) {
     timeline_init(&runner->timeline, drop, runner);
-    runner->over_since_us = CLOCK_NEVER;
+    runner->trim_us = CLOCK_NEVER;
 }
 
 void travel_fini(struct runner *runner) {
@@ -88,12 +88,6 @@ static bool may_be_over_memory(const struct runner *runner) {
     return !is_little(runner, bound) && bound > most_bytes(runner);
 }
 
-/* What was killed has to be gone before. */
-static bool is_over_memory(const struct runner *runner) {
-    session_await_freed(runner->session);
-    return may_be_over_memory(runner) && session_kept_bytes(runner->session) > most_bytes(runner);
-}
-
 /* Drops the one that is to go first; lost: the names that it had. */
 static bool drop_one(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
     const struct timeline_node *gone = timeline_drop_oldest(&runner->timeline);
@@ -114,20 +108,31 @@ static void tell_lost(const struct runner *runner, const char *lost) {
     iopub_stream(runner->jupyter, NULL, "stderr", line, (size_t)n);
 }
 
+/* Drops what is over it, as far as it is measured. Whether there is nothing more to drop. */
+static bool drop_measured(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    uint64_t bytes;
+    do {
+        if (!may_be_over_memory(runner))
+            return true;
+        if (!session_measure_kept(runner->session, &bytes))
+            return false;
+    } while (bytes > most_bytes(runner) && drop_one(runner, lost));
+    return true;
+}
+
 /*
  * What a cell held that has ended is counted until it is free, which others can put off for some milliseconds by
- * reading of it in /proc. So none goes for memory at the first look, nor is it measured then: a next cell may wait.
+ * reading of it in /proc. So none goes for memory at the first look, nor is it measured then. To measure takes a thread
+ * a while, and one looks again.
  */
 static void trim_memory(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
     const int64_t now_us = clock_us();
-    const bool may_be_over = runner->timeline.n_images > 1 && may_be_over_memory(runner);
-    if (!may_be_over || runner->over_since_us == CLOCK_NEVER)
-        runner->over_since_us = may_be_over ? now_us : CLOCK_NEVER;
-    if (!may_be_over || now_us - runner->over_since_us < OVER_MS * CLOCK_MS)
-        return;
-    while (is_over_memory(runner) && drop_one(runner, lost))
-        ;
-    runner->over_since_us = CLOCK_NEVER;
+    if (runner->timeline.n_images <= 1 || !may_be_over_memory(runner))
+        runner->trim_us = CLOCK_NEVER;
+    else if (runner->trim_us == CLOCK_NEVER)
+        runner->trim_us = now_us + OVER_MS * CLOCK_MS;
+    else if (runner->trim_us <= now_us)
+        runner->trim_us = drop_measured(runner, lost) ? CLOCK_NEVER : now_us + AGAIN_MS * CLOCK_MS;
 }
 
 /* A kernel whose limit of open files is low has fewer states than the limit history allows. */
@@ -154,13 +159,12 @@ static void trim(struct runner *runner) {
 }
 
 void travel_watch(const struct runner *runner, struct poll_set *set) {
-    if (runner->state == RUNNER_IDLE && runner->over_since_us != CLOCK_NEVER)
-        poll_set_deadline(set, runner->over_since_us + OVER_MS * CLOCK_MS);
+    if (runner->state == RUNNER_IDLE)
+        poll_set_deadline(set, runner->trim_us);
 }
 
 void travel_tick(struct runner *runner, int64_t now_us) {
-    if (runner->state == RUNNER_IDLE && runner->over_since_us != CLOCK_NEVER &&
-        now_us - runner->over_since_us >= OVER_MS * CLOCK_MS)
+    if (runner->state == RUNNER_IDLE && runner->trim_us <= now_us)
         trim(runner);
 }
 

@@ -75,9 +75,6 @@ const int *cell_outputs(const struct cell *cell);
 /* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
 struct killed *cell_killed(const struct cell *cell);
 
-/* Walks the page tables of a cell's processes. */
-void cell_read_parts(const struct cell *cell, struct measure_parts *ret_parts);
-
 /* At most so much anonymous memory has a frozen cell that no image had before; it takes some milliseconds. For sessions
  * without a control group. */
 uint64_t cell_new_bytes(struct cell *cell);

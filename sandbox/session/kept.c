@@ -5,6 +5,7 @@
 #include "kept.h"
 
 #include "base/cleanup.h"
+#include "sandbox/base/errand.h"
 #include "sandbox/base/step.h"
 #include "sandbox/descriptors/left.h"
 #include "sandbox/descriptors/locks.h"
@@ -77,11 +78,8 @@ bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limi
     return user_limits_lacks_descriptors(n, ret_limit);
 }
 
-void session_await_freed(struct session *session) {
-    killed_await(&session->killed);
-}
-
 void kept_fini(struct session *session) {
+    errand_leave(session->bound.reading);
     while (session->kept)
         session_forget(session, session->kept);
 }

@@ -13,6 +13,7 @@
 #include "sandbox/sandbox.h"
 
 struct cell;
+struct errand;
 struct image;
 struct session;
 
@@ -28,7 +29,10 @@ struct kept_image {
 /* What all images have together of anonymous memory, at most: for session_kept_bound() without a control group. */
 struct kept_bound {
     uint64_t bytes;
-    bool is_exact; /* it was measured, and no image has come or gone since that is not known of */
+    bool is_exact;          /* it was measured, and no image has come or gone since that is not known of */
+    struct errand *reading; /* what is on its way to measure it; or NULL */
+    bool is_outdated;       /* an image or a cell's memory may have gone since that has begun */
+    uint64_t added_bytes;   /* that have come since */
 };
 
 /* Whether an image is kept: then what is saved of it is to stay. */

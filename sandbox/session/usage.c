@@ -328,10 +328,3 @@ uint64_t cell_new_bytes(struct cell *cell) {
     const struct watcher_shares *left = read_left(cell);
     return left->private_bytes + left->swap_bytes;
 }
-
-void cell_read_parts(const struct cell *cell, struct measure_parts *ret_parts) {
-    const pid_t keeper = cell->result ? cell->result->keeper : cell->keeper;
-    *ret_parts = (struct measure_parts){0};
-    if (keeper > 0)
-        measure_read_parts(keeper, is_running(cell) ? cell->worker : 0, cell->init.pid, cell->image->keeper, ret_parts);
-}

@@ -387,9 +387,10 @@ uint64_t session_kept_bound(const struct session *session) {
     return bound ? bound : kept_bytes(session);
 }
 
-uint64_t session_kept_bytes(struct session *session) {
+bool session_measure_kept(struct session *session, uint64_t *ret_bytes) {
     tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "measure");
-    return kept_bytes(session);
+    *ret_bytes = kept_bytes(session);
+    return true;
 }
 
 int cell_keep(struct cell *cell, struct kept_image **ret_kept) {

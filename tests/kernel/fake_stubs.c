@@ -139,10 +139,6 @@ int sandbox_try_listener(void) {
     return 0;
 }
 
-void session_await_freed(struct session *session) {
-    (void)session;
-}
-
 uint64_t cell_changed_bytes(struct cell *cell) {
     (void)cell;
     return 1 << 20;

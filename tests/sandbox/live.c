@@ -321,6 +321,13 @@ void live_check_hidden(const char *answer) {
         CHECK_TEXT(answer, "ENOENT");
 }
 
+uint64_t live_kept_bytes(struct live *live) {
+    uint64_t bytes;
+    while (!session_measure_kept(live->session, &bytes))
+        usleep(1000);
+    return bytes;
+}
+
 struct kept_image *live_keep(const struct live *live) {
     struct kept_image *kept = NULL;
     CHECK_EQUAL(session_keep(live->session, &kept), 0);

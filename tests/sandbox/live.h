@@ -77,6 +77,9 @@ int live_make_one(struct live *live, const char *what);
 /* Has a running cell connect to itself: both ends. What it asks of the network is let through, as the kernel does. */
 void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]);
 
+/* session_measure_kept(), once it has the figure. */
+uint64_t live_kept_bytes(struct live *live);
+
 /* Keeps the session's state. */
 struct kept_image *live_keep(const struct live *live);
 

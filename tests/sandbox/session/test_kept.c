@@ -133,7 +133,7 @@ static void file_that_only_a_kept_image_has_takes_no_room(struct live *live) {
     live_check_counter(live, 0);
     session_measure_files(live->session, &after, &files);
     CHECK(after < before + BYTES / 2);
-    CHECK(session_kept_bytes(live->session) >= BYTES);
+    CHECK(live_kept_bytes(live) >= BYTES);
     go(live, open);
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld %d 0", fd, BYTES - 3), BYTES - 3);
     CHECK_TEXT(live_do(live, "read %ld", fd), "end");
@@ -265,17 +265,17 @@ static void files_of_two_states_are_compared(struct live *live) {
 static void kept_bytes_are_what_later_cells_have_changed(struct live *live) {
     enum { BYTES = 32 << 20 };
     struct kept_image *first = live_keep(live);
-    CHECK(session_kept_bytes(live->session) < BYTES / 4);
+    CHECK(live_kept_bytes(live) < BYTES / 4);
     const long at = live_call(live, SYS_mmap, "0 %d 3 %d -1 0", BYTES, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE);
     struct kept_image *full = live_keep(live);
-    CHECK(session_kept_bytes(live->session) < BYTES / 4); /* the session has it, too */
+    CHECK(live_kept_bytes(live) < BYTES / 4); /* the session has it, too */
     CHECK_EQUAL(live_call(live, SYS_munmap, "%ld %d", at, BYTES), 0);
     live_check_counter(live, 0);
-    CHECK(session_kept_bytes(live->session) > BYTES / 4 * 3);
+    CHECK(live_kept_bytes(live) > BYTES / 4 * 3);
     session_forget(live->session, full);
     live_check_counter(live, 0); /* waits for what was killed */
     live_check_counter(live, 0);
-    CHECK(session_kept_bytes(live->session) < BYTES / 4);
+    CHECK(live_kept_bytes(live) < BYTES / 4);
     session_forget(live->session, first);
 }
 

@@ -24,7 +24,7 @@ static void go(struct live *live, struct kept_image *kept) {
 static void check_kept(struct live *live, uint64_t least, uint64_t most) {
     while (session_settle(live->session))
         usleep(1000);
-    const uint64_t bound = session_kept_bound(live->session), bytes = session_kept_bytes(live->session);
+    const uint64_t bound = session_kept_bound(live->session), bytes = live_kept_bytes(live);
     if (bytes + SLACK_BYTES < least || bytes > most + SLACK_BYTES || bound + SLACK_BYTES < bytes)
         (void)fprintf(stderr, "%llu KiB are kept, at most %llu; expected: %llu to %llu\n",
                       (unsigned long long)bytes >> 10, (unsigned long long)bound >> 10, (unsigned long long)least >> 10,
