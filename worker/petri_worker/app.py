@@ -5,8 +5,12 @@ import os
 import sys
 
 from petri_worker.packages import add_folder, find_packages, import_ipython, look_anew
+from petri_worker.signals import Signals, install_trace
+from petri_worker.waits import Waits
 
 find_packages()
+_signals = Signals()
+Waits(_signals.held).install()
 import_ipython()
 
 from petri_worker import checks, comms, debugger, introspect, leftovers, names, stand_in, warm  # noqa: E402
@@ -17,7 +21,6 @@ from petri_worker.kernel import KernelFace  # noqa: E402
 from petri_worker.loop import CellLoop  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
 from petri_worker.shell import ZMQInteractiveShell  # noqa: E402
-from petri_worker.signals import Signals, install_trace  # noqa: E402
 from petri_worker.streams import OutStream, Streams  # noqa: E402
 from petri_worker.wire import Channel, WireClosed  # noqa: E402
 
@@ -29,7 +32,7 @@ class Worker:
     """Everything, wired together."""
 
     def __init__(self):
-        self.signals = Signals()
+        self.signals = _signals
         self.signals.install()
         self.channel = Channel(self.signals)
         self.origin = Origin()
