@@ -13,7 +13,7 @@ _signals = Signals()
 Waits(_signals.held).install()
 import_ipython()
 
-from petri_worker import checks, comms, debugger, introspect, leftovers, names, stand_in, warm  # noqa: E402
+from petri_worker import checks, comms, debugger, forked, introspect, leftovers, names, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.given import given  # noqa: E402
@@ -42,6 +42,7 @@ class Worker:
         self.shell.send = self.publish
         self.shell.ask = self.ask
         self.shell.tell_variable = self.tell_variable
+        self.shell.end_child = self.end_child
         self.shell.code_begins = self.signals.code_begins
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
@@ -60,8 +61,15 @@ class Worker:
         }
 
     def publish(self, msg_type, content, metadata=None, buffers=(), parent=None):
-        """Sends a message for iopub, in order with what was printed; `parent` is its cell where not the running one."""
+        """
+        Sends a message for iopub, in order with what was printed; `parent` is its cell where not the running one.
+        In a forked child an error is written as a script writes it, and nothing else is sent.
+        """
         self.streams.flush()
+        if self.channel.in_child():
+            if msg_type == "error":
+                print("\n".join(content["traceback"]), file=sys.stderr)
+            return
         message = {"type": "publish", "msg_type": msg_type, "content": content, "metadata": metadata or {}}
         cell = parent if parent is not None else self.origin.cell()
         if cell != self.origin.running:
@@ -78,6 +86,11 @@ class Worker:
         """Says which value an environment variable is about to get: the kernel process stores it nowhere."""
         if not self.channel.in_child():
             self.channel.send({"type": "variable", "name": name, "value": value[:_VALUE_CHARACTERS]})
+
+    def end_child(self, error=None):
+        """Where this is a child of a cell that has forked, ends it: only the parent serves the notebook."""
+        if self.channel.in_child():
+            forked.end(error, self.streams.flush_all)
 
     def serve(self):
         """Serves requests until the kernel process closes the socket."""
@@ -102,6 +115,7 @@ class Worker:
             except WireClosed:
                 raise
             except BaseException as error:
+                self.end_child(error)
                 reply = {"status": "error", **describe(error)}
 
     def _begin(self, request):
@@ -113,10 +127,7 @@ class Worker:
         self.shell.kernel.begin(request.get("header") or {})
 
     def _end(self, reply):
-        if self.channel.in_child():
-            # This is a child of a cell that has forked: only the parent serves the notebook.
-            self.streams.flush()
-            os._exit(0)
+        self.end_child()
         self.streams.end()
         self.channel.done(reply)
 

@@ -48,6 +48,7 @@ class Executor:
         except BaseException as caught:
             error = caught
             self._loop.call(self._show, error)
+            shell.end_child(error)
         # Taken in any case, so that a payload never goes out with the next cell.
         payload = shell.payload_manager.read_payload()
         if payload:
@@ -81,14 +82,20 @@ class Executor:
                     code, store_history=store, silent=silent, transformed_cell=cell, preprocessing_exc_tuple=failed
                 ),
             )
+            shell.end_child(_error_of(result))
         finally:
             # Figures are shown by a callback of this event, after a cell that failed too.
             self._loop.call(shell.events.trigger, "post_execute")
             if not silent:
                 self._loop.call(shell.events.trigger, "post_run_cell", result)
-        return result.error_in_exec if result.error_before_exec is None else result.error_before_exec
+        return _error_of(result)
 
     def _show(self, error):
         """Shows an error that IPython has not seen."""
         if not self._shell.has_shown(error):
             self._shell.showtraceback((type(error), error, error.__traceback__))
+
+
+def _error_of(result):
+    """What the code has raised, before it ran or as it did; None where nothing."""
+    return result.error_in_exec if result.error_before_exec is None else result.error_before_exec

@@ -53,6 +53,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     send(msg_type, content, metadata, buffers, parent): publishes; set by the app.
     ask(prompt, password): asks the front end; set by the app.
+    end_child(error): ends a process that the cell has forked, and does nothing in the session's own; set by the app.
     """
 
     __module__ = "ipykernel.zmqshell"
@@ -71,7 +72,7 @@ class ZMQInteractiveShell(InteractiveShell):
         super().__init__(config=Config(_CONFIG), **kwargs)
         self.db = LazyStore(os.path.join(self.profile_dir.location, "db"))
         self.kernel = None
-        self.send = self.ask = self.tell_variable = self.code_begins = None
+        self.send = self.ask = self.tell_variable = self.code_begins = self.end_child = None
         self.allow_stdin = False
         self.has_stdin = False
         self.request_count = 0
@@ -146,6 +147,8 @@ class ZMQInteractiveShell(InteractiveShell):
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""
         etype, value, tb = exc_tuple or sys.exc_info()
+        if isinstance(value, SystemExit):
+            self.end_child(value)  # a child that has asked for it; IPython would say that this ends no session
         cut_own_frames(tb)
         if self.interrupted and etype is not None and etype.__name__ == "CancelledError":
             etype, value = KeyboardInterrupt, KeyboardInterrupt().with_traceback(tb)

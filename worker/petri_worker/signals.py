@@ -20,6 +20,7 @@ See: Jupyter messaging, "Kernel interrupt".
 import _signal
 import _thread
 import functools
+import os
 import signal
 import sys
 
@@ -39,6 +40,8 @@ class Signals:
         self.held = self
         self._ready = self._heard = False
         self._main = _thread.get_ident()
+        self._is_ours = True
+        os.register_at_fork(after_in_child=self._forked)
         self._depth = 0
         self._waiting = []
         self._set, self._get = _signal.signal, signal.getsignal  # begin() is a part of each request
@@ -93,9 +96,17 @@ class Signals:
         """Whether a handler may run now, in `frame` of the main thread."""
         if self._depth or not self._ready:
             return False
+        if not self._is_ours:
+            return True
         while frame is not None and frame.f_code is not Signals.call.__code__:
             frame = frame.f_back
         return frame is not None
+
+    def _forked(self):
+        """A child of another thread's has that one as its main thread, and no code of ours below the user's."""
+        if _thread.get_ident() != self._main:
+            self._main = _thread.get_ident()
+            self._is_ours, self._depth = False, 0
 
     def _run_waiting(self, frame):
         while self._waiting and self._may_run(frame):

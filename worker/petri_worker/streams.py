@@ -205,6 +205,11 @@ class Streams:
             _text_flush(self.stdout)
             _text_flush(self.stderr)
 
+    def flush_all(self):
+        """The same, with what C code has printed."""
+        self._flush_libc()
+        self.flush()
+
     def end(self):
         """The request ends: everything is on the descriptors, and the helper is gone."""
         self.stdout.mend()
@@ -251,10 +256,11 @@ class Streams:
     def elsewhere(self, stream, text):
         """
         Output of a thread or task of an earlier cell: whole lines of it are
-        published as that cell's. False where it is the running cell's after all.
+        published as that cell's. False where it is the running cell's after all, or that of a child which one of them has
+        forked: a child publishes nothing.
         """
         cell = self.origin.cell()
-        if cell == self.origin.running:
+        if cell == self.origin.running or self.in_child():
             return False
         key = (cell, stream.kind)
         text = self._late.pop(key, "") + text
