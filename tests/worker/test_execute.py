@@ -209,12 +209,39 @@ def test_forked_child_that_returns_from_its_cell_exits(worker):
     assert answer.result == "0"
 
 
-def test_error_that_user_code_shows_is_shown_once_and_published(worker):
-    code = "def show(*args, **kwargs): print('shown by another')\nget_ipython()._showtraceback = show"
-    worker.execute(code)
-    for failing in ("1 / 0", "1 +"):
-        answer = worker.execute(failing)
-        assert answer.stdout == "shown by another\n"
-        (published,) = answer.of("error")
-        assert answer.reply == {"status": "error", "user_expressions": {}, "payload": [], **published}
-    worker.execute("del get_ipython()._showtraceback")
+# Ways in which code shows errors itself: (install it, take it away, the errors that it shows).
+SHOWN_BY_ANOTHER = {
+    "_showtraceback": (
+        "def show(*args, **kwargs): print('shown')\nget_ipython()._showtraceback = show",
+        "del get_ipython()._showtraceback",
+        ("1 / 0", "1 +", "raise KeyboardInterrupt", "int('x')"),
+    ),
+    "showtraceback": (
+        "def show(*args, **kwargs): print('shown')\nget_ipython().showtraceback = show",
+        "del get_ipython().showtraceback",
+        ("1 / 0", "raise KeyboardInterrupt", "int('x')"),
+    ),
+    "set_custom_exc": (
+        "def show(*args, **kwargs): print('shown')\nget_ipython().set_custom_exc((Exception,), show)",
+        "get_ipython().set_custom_exc((), None)",
+        ("1 / 0", "int('x')", "import asyncio\nawait asyncio.sleep(0); 1 / 0"),
+    ),
+    "set_custom_exc, with a traceback of its own": (
+        "def show(*args, **kwargs): print('shown'); return ['mine']\n"
+        "get_ipython().set_custom_exc((ArithmeticError,), show)",
+        "get_ipython().set_custom_exc((), None)",
+        ("1 / 0",),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SHOWN_BY_ANOTHER)
+def test_error_that_user_code_shows_is_shown_once_and_is_in_the_reply(worker, way):
+    install, remove, errors = SHOWN_BY_ANOTHER[way]
+    worker.execute(install)
+    answers = [worker.execute(code) for code in errors]
+    worker.execute(remove)
+    for answer in answers:
+        assert (answer.stdout, answer.stderr, answer.of("error")) == ("shown\n", "", [])
+        assert answer.reply["status"] == "error" and answer.reply["traceback"]
+    assert worker.execute("1 / 0").of("error")[0]["ename"] == answers[0].reply["ename"] == "ZeroDivisionError"

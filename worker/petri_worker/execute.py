@@ -55,10 +55,9 @@ class Executor:
             shell.payload_manager.clear_payload()
         if error is None:
             return {"status": "ok", "user_expressions": expressions, "payload": payload}
-        if not shell.has_shown(error):
-            # The user's code has replaced the function that shows errors: clients wait for an error all the same.
-            shell.publish_error(error, describe(error))
-        return {"status": "error", **shell.shown, "user_expressions": {}, "payload": payload}
+        # An error that a function of the user's has shown is in the reply alone, as in every notebook.
+        shown = shell.shown if shell.has_shown(error) else describe(error)
+        return {"status": "error", **shown, "user_expressions": {}, "payload": payload}
 
     def _transform(self, code):
         """The code as Python, and None; or the code as it is, and what has failed."""
