@@ -13,6 +13,13 @@ HINTS = {
     "outside, by pathlib": ("import pathlib; pathlib.Path('/srv/absent/x').read_text()", '"inputs"'),
     "port": ("import socket; socket.create_connection(('127.0.0.1', 9))", "a cell's localhost is its own"),
     "port, wrapped": ("import urllib.request; urllib.request.urlopen('http://127.0.0.1:9/')", "localhost"),
+    "watching": ("def inotify_init(): raise OSError(38, 'Function not implemented')\ninotify_init()", "PollingObserver"),
+    "watching, by ctypes": ("libc = lambda: None\nlibc.inotify_init = 1\nif libc.inotify_init: raise OSError(38, 'x')", "watch"),
+    "watching, in words": ("raise OSError('Cannot initialize new instance of inotify, Errno=x (ENOSYS)')", "can't watch"),
+    "watching, wrapped": (
+        "def inotify_init(): raise OSError(38, 'x')\ntry: inotify_init()\nexcept OSError as error: raise RuntimeError from error",
+        "can't watch",
+    ),
     "memory": ("raise MemoryError", "%%limits memory=SIZE"),
     "threads": ("raise RuntimeError(\"can't start new thread\")", "%%limits processes=NUMBER"),
     "processes": (
@@ -42,6 +49,14 @@ def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
     assert line.startswith("petri: ") and hint in line
 
 
+def test_error_of_too_many_open_files_says_how_many_there_may_be(worker):
+    worker.execute("import resource\nwas = resource.getrlimit(resource.RLIMIT_NOFILE)\nopened = []")
+    worker.execute("resource.setrlimit(resource.RLIMIT_NOFILE, (300, was[1]))")
+    line = last_line(worker, "while True: opened.append(open(os.devnull))")
+    worker.execute("resource.setrlimit(resource.RLIMIT_NOFILE, was)\ndel opened")
+    assert line.startswith("petri: ") and " 300 files, pipes and sockets open at a time" in line
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -55,6 +70,8 @@ def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
         "raise KeyError('MY_KEY')",
         "raise OSError(2, 'x', 3)",
         "class Odd(OSError):\n    @property\n    def filename(self): raise RuntimeError\nraise Odd(2, 'x')",
+        "raise OSError(38, 'Function not implemented')",
+        "def inotify_init(): raise OSError(22, 'x')\ninotify_init()",
         "1 / 0",
     ],
 )

@@ -78,6 +78,32 @@ def _room(error):
         )
 
 
+def _open_files(error):
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return None, (
+            f"a process of a cell may have {os.sysconf('SC_OPEN_MAX')} files, pipes and sockets open at a time, with those of "
+            "earlier cells. No setting gives more: close some, or use them one after the other."
+        )
+
+
+def _watching(error):
+    """inotify, which a cell doesn't have: whoever calls it has its name in the code, or in the error's text."""
+    if isinstance(error, OSError) and (error.errno == errno.ENOSYS or "ENOSYS" in str(error)) and _names_inotify(error):
+        return "watching", (
+            "cells can't watch files. A library that compares them from time to time works: PollingObserver of "
+            "watchdog.observers.polling, force_polling=True of watchfiles."
+        )
+
+
+def _names_inotify(error):
+    traceback, words = error.__traceback__, [str(error)]
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        words += [code.co_filename, code.co_name, *code.co_names]
+        traceback = traceback.tb_next
+    return any("inotify" in word.lower() for word in words)
+
+
 def _tasks(error):
     """One process or thread too many."""
     refused = isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN and _has_started_processes(error)
@@ -173,4 +199,4 @@ def _port(error):
         )
 
 
-_LOOKS = (_memory, _room, _tasks, _module, _variable, _file, _port)
+_LOOKS = (_memory, _room, _open_files, _watching, _tasks, _module, _variable, _file, _port)
