@@ -72,6 +72,29 @@ def test_complete_finds_a_magic_and_nothing_for_an_unknown_name(worker):
     assert (reply["matches"], reply["cursor_start"], reply["cursor_end"]) == ([], 15, 15)
 
 
+@pytest.mark.parametrize("where", ["{}", "x = 1\n{}"])
+def test_complete_finds_the_names_of_characters_that_ipython_finds(worker, where):
+    texts = ["\\ROCKE", "\\GREEK SMALL LETTER ALPH", "\\rocke", "\\VARIATION SELECTOR-25", "\\TERNATIVE KEY", "\\alph", "\\QQQ"]
+    worker.execute("get_ipython().Completer._unicode_names = None")
+    found = [complete(worker, where.format(text)) for text in texts]
+    worker.execute("get_ipython().Completer._unicode_names = None\nget_ipython().Completer.unicode_names")
+    assert found == [complete(worker, where.format(text)) for text in texts]
+    assert len(found[1]["matches"]) > 20
+
+
+def test_complete_of_a_name_of_a_character_looks_at_no_character_twice(new_worker, label):
+    worker = new_worker(label)
+    code = (
+        "import unicodedata\n"
+        "name, asked = unicodedata.name, []\n"
+        "def ask(character, *default): asked.append(character); return name(character, *default)\n"
+        "unicodedata.name = ask"
+    )
+    worker.execute(code)
+    assert complete(worker, "\\ROCKE")["matches"] == ["ROCKET"]
+    assert worker.execute("len(asked) - len(set(asked)) < 100").result == "True"
+
+
 def test_complete_garbage_gets_a_reply(worker):
     for code in ("\x00", "\ud800.", "(" * 100):
         assert "status" in complete(worker, code)

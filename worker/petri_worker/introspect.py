@@ -6,6 +6,7 @@ See: Jupyter messaging, "Completion", "Introspection", "Code completeness".
 """
 
 import os
+from itertools import chain, repeat
 
 from IPython import version_info
 from IPython.core.oinspect import Inspector
@@ -90,6 +91,8 @@ def _completions(completer, code, cursor):
     wanted = completer.use_jedi
     names = _live_names(completer, code[:cursor]) if wanted else None
     completer.use_jedi = wanted and (names is not None or _is_ready)
+    if "\\" in code[:cursor].rpartition("\n")[2]:
+        _list_characters(completer)
     if names is not None:
         completer._jedi_matches = lambda *arguments, **keywords: names
     try:
@@ -98,6 +101,21 @@ def _completions(completer, code, cursor):
     finally:
         completer.use_jedi = wanted
         vars(completer).pop("_jedi_matches", None)
+
+
+def _list_characters(completer):
+    """
+    Makes the list of the names of all characters, which IPython completes `\\ROCKE` from, where there is none. IPython's
+    own way looks at each code point twice, and for most of them in vain: a second or so on a busy machine, each time,
+    because what a throw-away copy keeps is gone with it. To have the list in each image would take ten megabytes.
+    """
+    if getattr(completer, "_unicode_names", ()) is None:
+        from unicodedata import name
+
+        from IPython.core.completer import _UNICODE_RANGES
+
+        codes = chain.from_iterable(range(*ends) for ends in _UNICODE_RANGES)
+        completer._unicode_names = list(filter(None, map(name, map(chr, codes), repeat(None))))
 
 
 def _live_names(completer, code):
