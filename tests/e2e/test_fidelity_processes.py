@@ -137,6 +137,59 @@ def test_processes_of_an_earlier_cell_are_found_dead(kernel, cells, result):
     assert run_good(kernel, cells).result == result
 
 
+@pytest.mark.parametrize("wait", ["c.wait()", "c.communicate()", "os.waitpid(c.pid, 0)", "os.wait()", "await (await sleep()).wait()"])
+def test_child_that_an_interrupt_ended_says_so(kernel, wait):
+    kernel.good(BEGIN)
+    kernel.good(f"async def sleep():\n    global c\n    c = await asyncio.create_subprocess_exec(*{SLEEP})\n    return c")
+    for _ in range(3):
+        request, messages = kernel.start_busy(wait, "" if "await" in wait else f"c = subprocess.Popen({SLEEP})")
+        assert kernel.control("interrupt_request")["status"] == "ok"
+        assert kernel.finish(request, messages).ename == "KeyboardInterrupt"
+        if "await" not in wait:
+            assert kernel.value("c.wait()") == "-2"
+
+
+FORKED = {
+    "an error": ("raise ValueError('lost')", "1", ": lost"),
+    "a status": ("sys.exit(4)", "4", ""),
+    "a text": ("sys.exit('that was all')", "1", "that was all"),
+}
+
+
+@pytest.mark.parametrize(("end", "status", "line"), FORKED.values(), ids=FORKED)
+def test_forked_child_ends_as_that_of_a_script(kernel, end, status, line):
+    cell = kernel.good(f"import os, sys\npid = os.fork()\nif pid == 0:\n    {end}\nos.waitpid(pid, 0)[1] >> 8")
+    assert cell.result == status
+    assert line in cell.stderr
+
+
+def test_pipe_that_is_to_be_larger_keeps_its_size(kernel):
+    code = (
+        "import fcntl, os, subprocess\n"
+        "ends = os.pipe()\n"
+        "before = fcntl.fcntl(ends[0], 1032)\n"
+        "sizes = [fcntl.fcntl(ends[0], 1031, 1 << 20), fcntl.fcntl(ends[0], 1032) - before]\n"
+        "[os.close(end) for end in ends]\n"
+        "sizes, subprocess.run(['echo', 'x'], stdout=subprocess.PIPE, **{'pipesize': 1 << 20} if sys.version_info > (3, 10) else {}).stdout"
+    )
+    kernel.good("import sys")
+    assert kernel.value(code) == r"([0, 0], b'x\n')"
+
+
+REFUSED = {
+    "PollingObserver": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    "if libc.inotify_init1(0) < 0: raise OSError(ctypes.get_errno(), 'x')",
+    "may have 512 files": "some = [open(os.devnull) for _ in range(900)]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "code"), REFUSED.items(), ids=REFUSED)
+def test_error_of_what_cells_have_less_of_says_what_to_do(kernel, line, code):
+    kernel.good("import os")
+    found = kernel.run(code).reply["traceback"][-1]
+    assert found.startswith("petri: ") and line in found
+
+
 LOST = {
     "apply_async": ("p = multiprocessing.Pool(1); r = p.apply_async(time.sleep, [1000])‖r.get()", "ProcessError"),
     "map_async": ("p = multiprocessing.Pool(1); r = p.map_async(time.sleep, [1000] * 9)‖r.get()", "ProcessError"),
