@@ -129,3 +129,11 @@ def test_forked_child_calls_nothing_that_the_parent_calls_after_its_cell(worker)
     assert worker.execute(code).result == "1"
     code = "get_ipython().events.unregister('post_run_cell', tell)\nos.read(reader, 1000) == str(os.getpid()).encode()"
     assert worker.execute(code).result == "True"
+
+
+def test_forked_child_writes_an_error_that_the_code_displays_itself(worker):
+    worker.execute("get_ipython().set_custom_exc((ValueError,), lambda *arguments, **keywords: display('shown'))")
+    code = "import os\npid = os.fork()\nif pid == 0: raise ValueError('lost')\nos.waitpid(pid, 0)[1] >> 8"
+    answer = worker.execute(code)
+    worker.execute("get_ipython().set_custom_exc((), None)")
+    assert (answer.result, last_line(answer.stderr)) == ("1", "ValueError: lost")

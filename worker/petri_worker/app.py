@@ -89,8 +89,11 @@ class Worker:
 
     def end_child(self, error=None):
         """Where this is a child of a cell that has forked, ends it: only the parent serves the notebook."""
-        if self.channel.in_child():
-            forked.end(error, self.streams.flush_all)
+        if not self.channel.in_child():
+            return
+        if not (error is None or isinstance(error, SystemExit) or self.shell.has_shown(error)):
+            self.publish("error", describe(error))  # what shows it in its place may have displayed it, which no child does
+        forked.end(error, self.streams.flush_all)
 
     def serve(self):
         """Serves requests until the kernel process closes the socket."""
