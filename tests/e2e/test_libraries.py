@@ -30,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is 
         ("get_ipython().kernel.execution_count == get_ipython().execution_count", "True"),
         ("get_ipython().kernel.user_ns is get_ipython().user_ns", "True"),
         ("__import__('sys').stdout.encoding.lower(), __import__('sys').stdout.isatty()", "('utf-8', False)"),
-        ("__import__('sys').stdout.fileno()", "1"),
+        ("__import__('sys').stdout.fileno() > 2, __import__('sys').__stdout__.fileno()", "(True, 1)"),
         ("__name__, __import__('__main__').__dict__ is globals()", "('__main__', True)"),
         ("exit.__class__.__name__", "'ZMQExitAutocall'"),
         ("isinstance(get_ipython(), __import__('IPython').core.interactiveshell.InteractiveShell)", "True"),
@@ -72,6 +72,17 @@ def test_library_publishes_by_send_response(kernel):
     assert (shown["content"]["data"], shown["metadata"]) == ({"text/plain": "shown"}, {"n": 1})
     assert (cell.stdout, cell.result) == ("said", "'execute_request'")
     assert kernel.run("kernel.send_response(None, 'stream', {'name': 'stdout', 'text': 'x'})").ename == "TypeError"
+
+
+def test_library_that_shows_what_c_code_prints_is_loaded_and_used(kernel):
+    kernel.good("import ctypes, os, sys\nlibc = ctypes.CDLL(None)\n%load_ext wurlitzer")
+    cell = kernel.good("print('a')\nlibc.puts(b'from C')\nos.system('echo from a child')\nprint('b')\n1")
+    assert (cell.stdout, cell.stderr, cell.result) == ("a\nfrom C\nfrom a child\nb\n", "", "1")
+    kernel.good("%unload_ext wurlitzer")
+    cell = kernel.good("from wurlitzer import pipes, sys_pipes\nwith sys_pipes(): libc.puts(b'forwarded')")
+    assert cell.stdout == "forwarded\n"
+    cell = kernel.good("with pipes() as (out, err): libc.puts(b'caught')\nout.read()")
+    assert (cell.stdout, cell.result) == ("", "'caught\\n'")
 
 
 OUTSIDE = [

@@ -175,7 +175,7 @@ def test_stream_is_a_text_stream(worker):
     code = (
         "import sys\n"
         "s = sys.stdout\n"
-        "print(s.fileno(), s.encoding, s.isatty(), s.writable(), s.name, sys.stderr.fileno())\n"
+        "print(s.fileno() > 2, s.encoding, s.isatty(), s.writable(), s.name, sys.stderr.fileno() > 2)\n"
         "s.buffer.write(b'bytes\\n'); s.flush()\n"
         "s.writelines(['a', 'b\\n'])\n"
         "s.reconfigure(line_buffering=True)\n"
@@ -185,7 +185,7 @@ def test_stream_is_a_text_stream(worker):
         "print('\\ud800 \\x00 \\U0001f600')"
     )
     assert worker.execute(code).stdout == (
-        "1 UTF-8 False True <stdout> 2\nbytes\nab\nstill open\noriginal\n\\ud800 \x00 \U0001f600\n"
+        "True UTF-8 False True <stdout> True\nbytes\nab\nstill open\noriginal\n\\ud800 \x00 \U0001f600\n"
     )
 
 

@@ -1,5 +1,9 @@
 """
-sys.stdout and sys.stderr on descriptors 1 and 2.
+sys.stdout and sys.stderr: what Python prints, on the pipes behind descriptors 1 and 2.
+
+The streams have numbers of their own for these pipes, so a cell that closes or
+redirects 1 or 2 still prints under itself; C code and children have the two
+numbers. sys.__stdout__ and sys.__stderr__ are on 1 and 2 themselves.
 
 Three things have to hold at once. What was printed is on the descriptor before
 the next statement runs, so that a crash or a time-out loses none of it. A
@@ -20,12 +24,15 @@ process read both pipes empty (`sync`). Children are let go only after a flush.
 """
 
 import _thread
+import errno
 import fcntl
 import io
 import os
 import sys
 import threading
 from time import monotonic
+
+from petri_worker import libc
 
 WINDOW_S = 0.010
 BURST = 200
@@ -59,23 +66,89 @@ def _identity(fd):
     return status.st_dev, status.st_ino
 
 
+class _Open:
+    """A layer of a stream that nobody can close or take away: later cells print, too."""
+
+    def close(self):
+        """Flushes only."""
+        if not self.closed:
+            self.flush()
+
+    def detach(self):
+        """io.UnsupportedOperation."""
+        raise io.UnsupportedOperation("detach")
+
+
+class _Buffer(_Open, io.BufferedWriter):
+    pass
+
+
+class _Pipe(_Open, io.FileIO):
+    """
+    The pipe behind a descriptor, by a number that is out of the way of code that closes the first few, or all that it
+    opened. Its write() is C's: an interrupt in one of ours, behind the system call, would have the text written twice.
+    """
+
+    def __init__(self, fd, name):
+        super().__init__(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, SPARE_FD), "wb", closefd=False)
+        self.name = f"<{name}>"
+        self._fd = fd
+        self._spare = self.fileno()
+        self._pipe = _identity(fd)
+
+    def mend(self):
+        """Puts the pipe back under both numbers where a cell has closed or replaced one."""
+        number, spare = _identity(self._fd), _identity(self._spare)
+        if number == spare == self._pipe:
+            return
+        if spare == self._pipe:
+            os.dup2(self._spare, self._fd)
+        elif number == self._pipe:
+            os.dup2(self._fd, self._spare, inheritable=False)
+        elif number is not None and number == spare:
+            self._pipe = number  # a cell beside the session's own has another pipe, under all numbers
+        else:
+            self._write_nowhere()
+
+    def _write_nowhere(self):
+        # What was printed has to go somewhere, or no flush would ever end well.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._spare, inheritable=False)
+        os.close(nowhere)
+
+
+class _Original(_Open, io.FileIO):
+    """Descriptor 1 or 2 itself, whatever a cell has made of it, in order with what the stream writes."""
+
+    def __init__(self, fd, stream, pair):
+        super().__init__(fd, "wb", closefd=False)
+        self.name = f"<{stream.kind}>"
+        self._stream, self._pair = stream, pair
+
+    def write(self, data):
+        """Writes all of it at once."""
+        with self._pair.lock:
+            self._pair.flush()
+            if self._pair.last is not self._stream:
+                self._pair.turn(self._stream)
+            rest = memoryview(data).cast("B")
+            while rest:
+                rest = rest[super().write(rest) :]
+        return len(data)
+
+
 # Libraries recognise a notebook's streams by this very name and module, as they do its shell: click before it colours,
 # astropy and iminuit before they draw a progress bar.
-class OutStream(io.TextIOWrapper):
-    """A text stream on a descriptor number; `pair` is the Streams that it belongs to."""
+class OutStream(_Open, io.TextIOWrapper):
+    """A text stream on the pipe behind a descriptor; `pair` is the Streams that it belongs to."""
 
     __module__ = "ipykernel.iostream"
     __repr__ = object.__repr__
 
     def __init__(self, fd, name, pair):
-        raw = io.FileIO(fd, "wb", closefd=False)
-        raw.name = f"<{name}>"
-        buffer = io.BufferedWriter(raw, BUFFER_BYTES)
-        super().__init__(buffer, encoding="UTF-8", errors="backslashreplace", newline="\n")
-        self._fd = fd
-        self._pipe = _identity(fd)
-        # Out of the way of code that closes the first few, or all that it opened.
-        self._spare = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, SPARE_FD)
+        raw = _Pipe(fd, name)
+        super().__init__(_Buffer(raw, BUFFER_BYTES), encoding="UTF-8", errors="backslashreplace", newline="\n")
+        self.mend = raw.mend
         self.mode = "w"
         self.kind = name
         self._pair = pair
@@ -93,38 +166,37 @@ class OutStream(io.TextIOWrapper):
                 return len(text)
             if self._pair.last is not self:
                 self._pair.turn(self)
-            count = _text_write(self, text)
+            try:
+                count = _text_write(self, text)
+            except OSError as error:
+                self._go_on(error)
+                count = _text_write(self, text)
             now = monotonic()
             if now > self._window:
                 self._window = now + WINDOW_S
                 self._left = BURST
             if self._left:
                 self._left -= 1
-                _text_flush(self)
+                self.flush_text()
             elif now > self._gather:
                 self._gather = now + GATHER_S
-                _text_flush(self)
+                self.flush_text()
             elif not self._pair.gathering:
                 self._pair.gather(self)
             return count
 
-    def mend(self):
-        """Puts the pipe back under its number where a cell has closed or replaced that; without our spare, nothing."""
-        found = _identity(self._fd)
-        if found == self._pipe:
-            return
-        spare = _identity(self._spare)
-        if found is not None and found == spare:
-            self._pipe = found  # a cell beside the session's own has another pipe, under all numbers
-            return
-        if spare == self._pipe:
-            os.dup2(self._spare, self._fd)
-            return
-        # What was printed has to go somewhere, or no flush would ever end well.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        if nowhere != self._fd:
-            os.dup2(nowhere, self._fd)
-            os.close(nowhere)
+    def flush_text(self):
+        """As TextIOWrapper.flush; it goes on where a cell has closed our number."""
+        try:
+            _text_flush(self)
+        except OSError as error:
+            self._go_on(error)
+            _text_flush(self)
+
+    def _go_on(self, error):
+        if error.errno != errno.EBADF:
+            raise error
+        self.mend()
 
     def swap(self):
         """Makes write() the C function, unless the user's code has replaced it."""
@@ -138,12 +210,7 @@ class OutStream(io.TextIOWrapper):
     def flush(self):
         """As TextIOWrapper.flush."""
         with self._lock:
-            _text_flush(self)
-
-    def close(self):
-        """Flushes only: closing sys.stdout in a cell must not silence all the cells that follow."""
-        if not self.closed:
-            self.flush()
+            self.flush_text()
 
     def isatty(self):
         """False: no terminal."""
@@ -180,12 +247,17 @@ class Streams:
         """Puts the streams in Python's place, and the hooks that flush before a child starts."""
         sys.stdout.flush()
         sys.stderr.flush()
-        sys.stdout = sys.__stdout__ = self.stdout
-        sys.stderr = sys.__stderr__ = self.stderr
+        sys.stdout, sys.stderr = self.stdout, self.stderr
+        sys.__stdout__, sys.__stderr__ = self._original(1, self.stdout), self._original(2, self.stderr)
+        libc.unbuffer()
         sys.addaudithook(self._audit)
         os.register_at_fork(
             before=self._before_fork, after_in_parent=self.lock.release, after_in_child=self._after_in_child
         )
+
+    def _original(self, fd, stream):
+        raw = _Original(fd, stream, self)
+        return io.TextIOWrapper(raw, encoding="UTF-8", errors="backslashreplace", newline="\n", write_through=True)
 
     def in_child(self):
         """True in a process that the user's code has forked."""
@@ -214,7 +286,7 @@ class Streams:
         """The request ends: everything is on the descriptors, and the helper is gone."""
         self.stdout.mend()
         self.stderr.mend()
-        self._flush_libc()
+        libc.flush()
         with self.lock:
             self.flush()
             while self._late:
@@ -279,15 +351,7 @@ class Streams:
         if event in _EVENTS:
             self.flush()
             if event != "_thread.start_new_thread":
-                self._flush_libc()
                 self.last = _UNKNOWN
-
-    def _flush_libc(self):
-        # C code prints into libc's buffer, which a forked child would print once more. Whoever
-        # calls C has loaded ctypes, or an extension that did (numpy); it is not loaded for this alone.
-        ctypes = sys.modules.get("ctypes")
-        if ctypes is not None and hasattr(ctypes, "pythonapi"):
-            ctypes.pythonapi.fflush(None)
 
     def _before_fork(self):
         # With the lock held no other thread is inside a stream, so the child's copy of it is whole.
