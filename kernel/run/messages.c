@@ -26,14 +26,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which cell a message belongs to: the running one, or an earlier one whose thread still writes. */
+/* Which cell a message belongs to: the running one, or an earlier one whose task still writes. */
 struct origin {
     bool earlier;
     const json_t *header; /* of the earlier request; NULL where its cell is not part of the session: nothing is
                              published under it */
 };
 
-/* In a fresh run there are no threads of earlier cells. */
+/* In a fresh run there are no tasks of earlier cells. */
 static struct origin origin_of(const struct run *run, const json_t *frame) {
     const json_t *parent = json_object_get(frame, "parent");
     uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
@@ -43,7 +43,7 @@ static struct origin origin_of(const struct run *run, const json_t *frame) {
 }
 
 /*
- * Output of an earlier cell's thread comes as a message. It is shown as a
+ * Output of an earlier cell's task comes as a message. It is shown as a
  * whole or, where it is over the limit, not at all.
  */
 static bool admit_stream(struct run *run, const struct published *message) {
@@ -72,21 +72,21 @@ static bool admit(struct run *run, struct published *message) {
 }
 
 /*
- * A message of an earlier cell's thread is published under that cell only if it
- * adds output. A clear_output is dropped. All others are published under the
- * running cell: front ends find a display by its id and a comm by its comm_id.
+ * What an earlier cell's task shows, updates and clears is published under that cell; results, errors and comms'
+ * messages under the running one. If the earlier cell is not part of the session, all of it goes under the running
+ * one, except a clear_output, which would clear another cell's output.
  */
 static void publish_message(struct run *run, const struct origin *origin, struct published *message) {
     struct jupyter *jupyter = run->runner->jupyter;
     const json_t *own = run->request->message.header;
-    if (origin->earlier && strcmp(message->kind->msg_type, "clear_output") == 0) {
+    if (origin->earlier && !origin->header && strcmp(message->kind->msg_type, "clear_output") == 0) {
         run->result.dropped_bytes += message->bytes + message->dropped_bytes;
         return;
     }
     if (!admit(run, message))
         return;
     struct message_parts parts = published_parts(message);
-    parts.parent = origin->header && message->kind->adds ? origin->header : own;
+    parts.parent = origin->header && message->kind->is_late ? origin->header : own;
     if (parts.parent == own)
         transcript_message(&run->result.transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);

@@ -188,7 +188,7 @@ void run_fail_in_flight(struct run *run);
 
 /*
  * The headers of the last requests whose cells are part of the session: output
- * of a thread is published under the request that started it. All zero is
+ * of a task is published under the request that started it. All zero is
  * empty.
  */
 enum { RUN_PARENTS = 256 };

@@ -17,18 +17,19 @@
  * See: Jupyter messaging, "Messages on the IOPub (PUB/SUB) channel", "Custom messages".
  */
 static const struct published_kind kinds[] = {
-    {"stream", {"name", "text"}, .is_output = true, .adds = true},
+    {"stream", {"name", "text"}, .is_output = true, .is_late = true},
     {"display_data",
      {"data", "metadata", "transient"},
      .has_metadata = true,
      .is_output = true,
-     .adds = true,
+     .is_late = true,
      .counts = true,
      .replacement = REPLACEMENT_TEXT},
     {"update_display_data",
      {"data", "metadata", "transient"},
      .has_metadata = true,
      .is_output = true,
+     .is_late = true,
      .replacement = REPLACEMENT_TEXT},
     {"execute_result",
      {"data", "metadata", "execution_count", "transient"}, /* some libraries give a result a display_id, to update it */
@@ -37,7 +38,7 @@ static const struct published_kind kinds[] = {
      .counts = true,
      .replacement = REPLACEMENT_TEXT},
     {"error", {"ename", "evalue", "traceback"}, .is_output = true, .replacement = REPLACEMENT_ERROR},
-    {"clear_output", {"wait"}, .is_output = true},
+    {"clear_output", {"wait"}, .is_output = true, .is_late = true},
     {"comm_open", {"comm_id", "target_name", "target_module", "data"}, .has_metadata = true},
     {"comm_msg", {"comm_id", "data"}, .has_metadata = true},
     {"comm_close", {"comm_id", "data"}, .has_metadata = true},

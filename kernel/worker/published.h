@@ -24,7 +24,7 @@ struct published_kind {
     const char *fields[5]; /* of its content; NULL ends them. All other fields are dropped */
     bool has_metadata;     /* the message may have metadata and buffers; else they are dropped */
     bool is_output;        /* not published for a silent request */
-    bool adds;             /* only adds output: may be published under an earlier cell */
+    bool is_late;          /* may be published under an earlier cell, whose task still writes */
     bool counts;           /* counts towards the limit displays */
     enum published_replacement replacement;
 };

@@ -39,12 +39,6 @@ DIFFERENCES = {
             "A comm message is a cell, with limits and rollback: it waits for the running one, so a cell can't await "
             "the effect of a comm message."
         ),
-        "test_kernel::test_print_to_correct_cell_from_thread[thread-local]": (
-            "A thread's output belongs to the cell that has started the thread; no call changes that."
-        ),
-        "test_kernel::test_print_to_correct_cell_from_thread[none]": (
-            "Wants a thread's output to go to whichever cell is running; petri gives it to the one that started it."
-        ),
         "test_kernel::test_print_to_correct_cell_from_child_thread": (
             "Wants a thread to print after the last cell has ended; between cells nothing of a session runs."
         ),

@@ -83,14 +83,14 @@ def test_reply_over_the_limit_becomes_an_error(kernel):
     assert kernel.value("kept") == "['as it was', 'added']"
 
 
-def test_large_line_of_a_thread_arrives_whole(kernel):
+def test_large_line_of_an_earlier_task_arrives_whole(kernel):
     assert kernel.run("%%limits output=100M\n1").ok
     started = kernel.send(
-        "import threading\ngo, gone = threading.Event(), threading.Event()\n"
-        "def late():\n    go.wait()\n    print('x' * (3 << 20))\n    gone.set()\nthreading.Thread(target=late).start()"
+        "import asyncio\ngo = asyncio.Event()\n"
+        "async def late():\n    await go.wait()\n    print('x' * (3 << 20))\ntask = asyncio.ensure_future(late())"
     )
     assert kernel.finish(started).ok
-    messages = kernel.all_until_idle(kernel.send("go.set()\ngone.wait()"))
+    messages = kernel.all_until_idle(kernel.send("go.set()\nawait task"))
     assert printed_by(messages, started) == "x" * (3 << 20) + "\n"
 
 

@@ -238,31 +238,43 @@ def test_custom_exception_handler_is_called(kernel):
 
 LATE = {
     "thread": (
-        "import threading\ngo, gone = threading.Event(), threading.Event()\n"
-        "def late():\n    go.wait()\n    print('printed late')\n    display('shown late')\n    gone.set()\n"
-        "threading.Thread(target=late).start()",
-        "print('before')\ngo.set()\ngone.wait()\nprint('after')",
+        "go = threading.Event()\nthread = threading.Thread(target=lambda: (go.wait(), late()))\nthread.start()",
+        "go.set()\nthread.join()",
+    ),
+    "pool": (
+        "pool = concurrent.futures.ThreadPoolExecutor(1)\ngo = threading.Event()\n"
+        "job = pool.submit(lambda: (go.wait(), late()))",
+        "go.set()\njob.result()",
     ),
     "task": (
-        "import asyncio\nevent = asyncio.Event()\n"
-        "async def late():\n    await event.wait()\n    print('printed late')\n    display('shown late')\n"
-        "task = asyncio.create_task(late())",
-        "print('before')\nevent.set()\nawait task\nprint('after')",
+        "event = asyncio.Event()\n"
+        "async def wait():\n    await event.wait()\n    late()\ntask = asyncio.create_task(wait())",
+        "event.set()\nawait task",
     ),
 }
+WRITES_LATE = """
+import asyncio, concurrent.futures, threading
+from IPython.display import clear_output, update_display
+def late():
+    print('printed late'); clear_output(wait=True)
+    update_display('updated late', display_id='one'); display('shown late')
+"""
 
 
 @pytest.mark.parametrize("what", LATE)
-def test_output_of_a_thread_or_task_belongs_to_the_cell_that_began_it(kernel, what):
+def test_late_output_is_the_running_cells_and_that_of_a_task_the_cells_that_began_it(kernel, what):
     begins, goes_on = LATE[what]
-    first = kernel.send(begins)
+    first = kernel.send(WRITES_LATE + begins)
     kernel.finish(first)
-    second = kernel.send(goes_on)
+    second = kernel.send(f"print('before')\n{goes_on}\nprint('after')")
     messages = kernel.all_until_idle(second)
-    assert printed_by(messages, first) == "printed late\n"
-    assert printed_by(messages, second) == "before\nafter\n"
-    shown = [message["parent_header"]["msg_id"] for message in messages if message["msg_type"] == "display_data"]
-    assert shown == [first]
+    owner = first if what == "task" else second
+    own = "before\nafter\n" if what == "task" else "before\nprinted late\nafter\n"
+    assert printed_by(messages, second) == own
+    assert printed_by(messages, first) == ("printed late\n" if what == "task" else "")
+    shown = [m for m in messages if m["msg_type"] in ("clear_output", "update_display_data", "display_data")]
+    assert [m["msg_type"] for m in shown] == ["clear_output", "update_display_data", "display_data"]
+    assert {m["parent_header"]["msg_id"] for m in shown} == {owner}
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,26 @@ def output_flood(kernel):
     assert answer.stream("stdout") == "".join(f"{n}\n" for n in range(100_000))
 
 
-@probe("stream", "output of a thread belongs to the cell that started it")
-def output_of_threads(kernel):
+@probe("stream", "output of a task belongs to the cell that started it")
+def output_of_tasks(kernel):
     code = (
-        "import threading\ngo, gone = threading.Event(), threading.Event()\n"
-        "def late():\n    go.wait()\n    print('late')\n    gone.set()\nthreading.Thread(target=late).start()"
+        "import asyncio\ngo = asyncio.Event()\n"
+        "async def late():\n    await go.wait()\n    print('late')\ntask = asyncio.ensure_future(late())"
     )
     kernel.run(code)
-    answer = kernel.run("go.set()\ngone.wait()\nprint('own')")
+    answer = kernel.run("go.set()\nawait task\nprint('own')")
     assert answer.stream("stdout") == "own\n"
+
+
+@probe("stream", "output of a thread belongs to the running cell")
+def output_of_threads(kernel):
+    code = (
+        "import threading\ngo = threading.Event()\n"
+        "def late():\n    go.wait()\n    print('late')\nthread = threading.Thread(target=late)\nthread.start()"
+    )
+    kernel.run(code)
+    answer = kernel.run("go.set()\nthread.join()\nprint('own')")
+    assert answer.stream("stdout") == "late\nown\n"
 
 
 @probe("display_data", "`data`, `metadata`, `transient.display_id`")

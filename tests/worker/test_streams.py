@@ -208,24 +208,6 @@ def test_capture_magic_collects_output(worker):
     assert worker.execute("caught.stdout, len(caught.outputs)").result == "('hidden\\n', 2)"
 
 
-def test_output_of_a_thread_belongs_to_the_cell_that_started_it(worker):
-    worker.execute(
-        "import threading\n"
-        "go, done = threading.Event(), threading.Event()\n"
-        "def late():\n"
-        "    go.wait(); print('from the thread'); display('shown by the thread')\n"
-        "    print('no newline', end=''); done.set()\n"
-        "threading.Thread(target=late).start()"
-    )
-    started = worker.cell
-    answer = worker.execute("print('mine'); go.set(); done.wait(); print('mine too')")
-    assert answer.stdout == "mine\nmine too\n"
-    late = answer.frames("stream")
-    assert {event.frame["parent"] for event in late} == {started}
-    assert "".join(event.content["text"] for event in late) == "from the thread\nno newline"
-    assert answer.frames("display_data")[0].frame["parent"] == started
-
-
 def test_output_of_a_thread_of_this_cell_is_plain_output(worker):
     answer = worker.execute("import threading\nt = threading.Thread(target=print, args=('hi',)); t.start(); t.join()")
     assert answer.stdout == "hi\n"

@@ -3,7 +3,7 @@
 import pytest
 
 SETUP = """
-import ctypes, os, subprocess, sys, tempfile, threading
+import asyncio, concurrent.futures, ctypes, os, subprocess, sys, tempfile, threading
 from IPython.display import clear_output, display, update_display
 libc = ctypes.CDLL(None)
 """
@@ -32,7 +32,38 @@ DESCRIPTOR = {
 WRITERS = {
     "the cell": ("", "write()"),
     "a thread": ("", "t = threading.Thread(target=write); t.start(); t.join()"),
+    "an earlier thread": (
+        "go = threading.Event()\nt = threading.Thread(target=lambda: (go.wait(), write())); t.start()",
+        "go.set(); t.join()",
+    ),
+    "an earlier thread that names its cell": (
+        "go = threading.Event(); shell = get_ipython(); own = shell.get_parent()\n"
+        "t = threading.Thread(target=lambda: (go.wait(), shell.set_parent(own), write())); t.start()",
+        "go.set(); t.join()",
+    ),
+    "an earlier pool": (
+        "pool = concurrent.futures.ThreadPoolExecutor(1); pool.submit(int).result()",
+        "pool.submit(write).result(); pool.shutdown()",
+    ),
+    "an earlier pool's job": (
+        "go = threading.Event(); pool = concurrent.futures.ThreadPoolExecutor(1)\n"
+        "job = pool.submit(lambda: (go.wait(), write()))",
+        "go.set(); job.result(); pool.shutdown()",
+    ),
+    "an earlier task": (
+        "async def later(): await go.wait(); write()\ngo = asyncio.Event(); task = asyncio.ensure_future(later())",
+        "go.set(); await task",
+    ),
+    "an earlier task's thread": (
+        "async def later():\n"
+        "    await go.wait(); await asyncio.get_running_loop().run_in_executor(None, write)\n"
+        "go = asyncio.Event(); task = asyncio.ensure_future(later())",
+        "go.set(); await task",
+    ),
 }
+
+# What these write by Python belongs to the cell in which they began, everything else to the running one: as with ipykernel.
+OF_EARLIER = {"an earlier thread that names its cell", "an earlier task"}
 
 STATES = {
     "open": "",
@@ -78,7 +109,7 @@ def shown(answer, name):
 
 def belongs_to(who, began):
     """The cell that what Python writes belongs to; None for the running one."""
-    return None
+    return began if who in OF_EARLIER else None
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
@@ -166,6 +197,36 @@ def test_pipes_of_the_descriptors_that_feed_the_streams_end(worker):
 def test_output_of_c_code_is_there_when_the_cell_does_not_end(worker):
     code = "import ctypes\nctypes.CDLL(None).printf(b'from C')\nwhile True: pass"
     assert worker.execute(code, on={"from C": worker.interrupt}).reply["ename"] == "KeyboardInterrupt"
+
+
+def test_unfinished_line_of_an_earlier_task_is_published_with_its_flush_and_before_its_display(worker):
+    worker.execute(
+        "import asyncio\ngo = asyncio.Event()\n"
+        "async def later():\n"
+        "    await go.wait(); print('a', end='', flush=True); print('b\\nc', end=''); display(1); print('d', end='')\n"
+        "task = asyncio.ensure_future(later())"
+    )
+    began = worker.cell
+    answer = worker.execute("go.set(); await task; print('own')")
+    late = [event for event in answer.events if event.kind in ("stream", "display_data")]
+    assert {event.frame["parent"] for event in late} == {began}
+    assert [event.content.get("text", "display") for event in late] == ["a", "b\n", "c", "display", "d"]
+    assert answer.stdout == "own\n"
+
+
+def test_thread_that_no_longer_names_a_cell_writes_for_the_running_one(worker):
+    worker.execute(
+        "import threading\ngo = threading.Event(); shell = get_ipython(); own = shell.get_parent()\n"
+        "def later():\n"
+        "    go.wait(); token = shell.set_thread_parent(own); print('first')\n"
+        "    shell.reset_thread_parent(token); print('then')\n"
+        "    shell.set_parent({'header': {}}); print('no cell')\n"
+        "t = threading.Thread(target=later); t.start()"
+    )
+    began = worker.cell
+    answer = worker.execute("go.set(); t.join()")
+    [late] = answer.frames("stream")
+    assert (late.frame["parent"], late.content["text"], answer.stdout) == (began, "first\n", "then\nno cell\n")
 
 
 def test_interrupt_while_text_is_written_does_not_write_it_twice(worker):

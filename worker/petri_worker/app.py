@@ -36,7 +36,6 @@ class Worker:
         self.signals.install()
         self.channel = Channel(self.signals)
         self.origin = Origin()
-        self.origin.install()
         self.streams = Streams(self.channel, self.origin, self.publish, self.signals.held)
         self.shell = ZMQInteractiveShell.instance()
         self.shell.send = self.publish
@@ -45,6 +44,7 @@ class Worker:
         self.shell.end_child = self.end_child
         self.shell.code_begins = self.signals.code_begins
         self.comm_manager = comms.install(self.publish)
+        self.shell.origin = self.origin
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
         stand_in.install(ZMQInteractiveShell, OutStream)
         self.loop = CellLoop(self.shell)
@@ -71,8 +71,8 @@ class Worker:
                 print("\n".join(content["traceback"]), file=sys.stderr)
             return
         message = {"type": "publish", "msg_type": msg_type, "content": content, "metadata": metadata or {}}
-        cell = parent if parent is not None else self.origin.cell()
-        if cell != self.origin.running:
+        cell = self.origin.earlier() if parent is None else parent
+        if cell is not None:
             message["parent"] = cell
         self.channel.exchange(message, buffers)
         self.streams.last = None

@@ -28,11 +28,11 @@ class KernelFace:
         self.comm_manager = comm_manager
         self.session = shell.display_pub.session
         self.iopub_socket = self.session.iopub_socket
-        self._parent_header = {"header": {}}
+        self.begin({})
 
     def begin(self, header):
         """header: the Jupyter header of the request that is being served, as far as it is known."""
-        self._parent_header = {"header": header}
+        self._parent_header = self.shell.origin.parent(header)
 
     def get_parent(self, channel=None):
         """The request that is being served, as ipykernel has it: {"header": …}."""

@@ -1,17 +1,19 @@
 """
 The cell that output belongs to.
 
-A thread or an asyncio task that a cell has started may go on during later
-cells. What it prints or displays belongs to the cell that started it. Tasks
-copy the context that they are made in, so a context variable finds theirs;
-threads are given the number when they are started.
+An asyncio task that a cell has started may go on during later cells. What it
+prints or displays belongs to the cell that started it: tasks copy the context
+that they are made in, so a context variable finds theirs. A thread has no such
+context. Its output belongs to whichever cell is running, as in ipykernel: it
+may be a pool's, which works for later cells than the one that began it, and
+clients that execute notebooks drop what comes for a cell that has ended. Code
+in a thread can name another cell (`set_parent`, `set_thread_parent` of the shell).
 """
 
-import threading
 from contextvars import ContextVar
 
 _cell = ContextVar("petri_cell", default=None)
-_start = threading.Thread.start
+_KEY = "petri_cell"  # of a parent, the request as libraries see it
 
 
 class Origin:
@@ -19,31 +21,30 @@ class Origin:
 
     def __init__(self):
         self.running = None
-        # Where to look first: equal to `running` for everything the running cell does itself.
-        self.fast = _cell.get
+        # The calling task's, or what its thread has named; None in other threads.
+        self.named = _cell.get
 
     def begin(self, cell):
         """The main thread's output belongs to `cell` from now on."""
         self.running = cell
         _cell.set(cell)
 
-    def cell(self):
-        """The cell that the calling thread or task belongs to: `running` where nothing else is known."""
+    def earlier(self):
+        """The number of the cell that the calling task or thread belongs to; None where that is the running one."""
         cell = _cell.get()
-        if cell is None:
-            cell = getattr(threading.current_thread(), "_petri_cell", None)
-            if cell is None:
-                return self.running
-            _cell.set(cell)
-        return cell
+        return None if cell == self.running else cell
 
-    def install(self):
-        """Gives threads their cell's number from now on."""
-        origin = self
+    def parent(self, header):
+        """The running request as libraries see it, with its Jupyter header."""
+        return {"header": header, _KEY: self.running}
 
-        def start(self):
-            self._petri_cell = origin.cell()
-            _start(self)
+    def name(self, parent):
+        """
+        From now on the calling thread's or task's output belongs to the request `parent`, which parent() has
+        returned; to the running cell where it is none of these. Returns what forget() takes.
+        """
+        return _cell.set(parent.get(_KEY) if isinstance(parent, dict) else None)
 
-        start.__doc__ = _start.__doc__
-        threading.Thread.start = start
+    def forget(self, token):
+        """Undoes name() of the same thread or task."""
+        _cell.reset(token)

@@ -52,6 +52,7 @@ class ZMQInteractiveShell(InteractiveShell):
     The shell. `kernel` is what libraries know as the kernel object (kernel.py).
 
     send(msg_type, content, metadata, buffers, parent): publishes; set by the app.
+    origin: the Origin, which knows whose output it is; set by the app.
     ask(prompt, password): asks the front end; set by the app.
     end_child(error): ends a process that the cell has forked, and does nothing in the session's own; set by the app.
     """
@@ -72,7 +73,7 @@ class ZMQInteractiveShell(InteractiveShell):
         super().__init__(config=Config(_CONFIG), **kwargs)
         self.db = LazyStore(os.path.join(self.profile_dir.location, "db"))
         self.kernel = None
-        self.send = self.ask = self.tell_variable = self.code_begins = self.end_child = None
+        self.origin = self.send = self.ask = self.tell_variable = self.code_begins = self.end_child = None
         self.allow_stdin = False
         self.has_stdin = False
         self.request_count = 0
@@ -266,7 +267,16 @@ class ZMQInteractiveShell(InteractiveShell):
         return self.get_parent()["header"]
 
     def set_parent(self, parent):
-        """Nothing to do: the kernel process knows which request is running."""
+        """From now on the calling thread's or task's output belongs to the cell in which get_parent() has returned `parent`."""
+        self.set_thread_parent(parent)
+
+    def set_thread_parent(self, parent):
+        """The same; returns a token for reset_thread_parent()."""
+        return self.origin.name(parent)
+
+    def reset_thread_parent(self, token):
+        """Undoes set_thread_parent(). ValueError in another thread or task."""
+        self.origin.forget(token)
 
 
 InteractiveShellABC.register(ZMQInteractiveShell)

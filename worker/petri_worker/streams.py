@@ -128,7 +128,7 @@ class _Original(_Open, io.FileIO):
     def write(self, data):
         """Writes all of it at once."""
         with self._pair.lock:
-            self._pair.flush()
+            self._pair.flush_text()
             if self._pair.last is not self._stream:
                 self._pair.turn(self._stream)
             rest = memoryview(data).cast("B")
@@ -153,7 +153,7 @@ class OutStream(_Open, io.TextIOWrapper):
         self.kind = name
         self._pair = pair
         self._lock = pair.lock
-        self._cell = pair.origin.fast
+        self._cell = pair.origin.named
         self._origin = pair.origin
         self._window = self._gather = 0.0
         self._left = 0
@@ -162,7 +162,9 @@ class OutStream(_Open, io.TextIOWrapper):
     def write(self, text):
         """As TextIOWrapper.write; what it does with the flush is told at the module's head."""
         with self._lock:
-            if self._cell() != self._origin.running and self._pair.elsewhere(self, text):
+            cell = self._cell()
+            if cell != self._origin.running and cell is not None and not self._pair.in_child():
+                self._pair.write_late(self, cell, text)
                 return len(text)
             if self._pair.last is not self:
                 self._pair.turn(self)
@@ -211,6 +213,7 @@ class OutStream(_Open, io.TextIOWrapper):
         """As TextIOWrapper.flush."""
         with self._lock:
             self.flush_text()
+            self._pair.flush_late()
 
     def isatty(self):
         """False: no terminal."""
@@ -226,7 +229,7 @@ class Streams:
     Both streams, and what they have in common.
 
     channel: for `sync`. publish(msg_type, content, parent=): for the output of
-    threads of earlier cells. origin: whose output it is. held: keeps signal
+    tasks of earlier cells. origin: whose output it is. held: keeps signal
     handlers waiting while the helper changes.
     """
 
@@ -270,16 +273,27 @@ class Streams:
         self.last = None
 
     def flush(self):
-        """Everything written so far is on the descriptors."""
+        """Everything written so far is on the descriptors, or published."""
         with self.lock:
-            self.stdout.swap_back()
-            self.stderr.swap_back()
-            _text_flush(self.stdout)
-            _text_flush(self.stderr)
+            self.flush_text()
+            self.flush_late()
+
+    def flush_text(self):
+        """The same, for what goes to the descriptors; called with the lock held."""
+        self.stdout.swap_back()
+        self.stderr.swap_back()
+        self.stdout.flush_text()
+        self.stderr.flush_text()
+
+    def flush_late(self):
+        """The same, for what belongs to earlier cells; called with the lock held."""
+        while self._late:
+            (cell, kind), text = self._late.popitem()
+            self._publish_late(cell, kind, text)
 
     def flush_all(self):
         """The same, with what C code has printed."""
-        self._flush_libc()
+        libc.flush()
         self.flush()
 
     def end(self):
@@ -287,11 +301,7 @@ class Streams:
         self.stdout.mend()
         self.stderr.mend()
         libc.flush()
-        with self.lock:
-            self.flush()
-            while self._late:
-                (cell, kind), text = self._late.popitem()
-                self._publish_late(cell, kind, text)
+        self.flush()
         self._finish_flusher()
 
     def _finish_flusher(self):
@@ -311,7 +321,7 @@ class Streams:
     def turn(self, stream):
         """Called with the lock held, by the stream that is about to write and was not the last to do so."""
         if self.last is not None:
-            self.flush()
+            self.flush_text()
             self._channel.exchange({"type": "sync"})
         self.last = stream
 
@@ -323,25 +333,20 @@ class Streams:
             if self.gathering and alone:
                 stream.swap()
         if not self.gathering:
-            self.flush()  # then only a flood is slower
+            self.flush_text()  # then only a flood is slower
 
-    def elsewhere(self, stream, text):
+    def write_late(self, stream, cell, text):
         """
-        Output of a thread or task of an earlier cell: whole lines of it are
-        published as that cell's. False where it is the running cell's after all, or that of a child which one of them has
-        forked: a child publishes nothing.
+        Called with the lock held, for a task of an earlier cell: whole lines are published as that cell's at once, the
+        rest with the next flush.
         """
-        cell = self.origin.cell()
-        if cell == self.origin.running or self.in_child():
-            return False
         key = (cell, stream.kind)
         text = self._late.pop(key, "") + text
         lines, newline, rest = text.rpartition("\n")
-        if rest:
-            self._late[key] = rest
         if newline:
             self._publish_late(cell, stream.kind, lines + newline)
-        return True
+        if rest:
+            self._late[key] = rest
 
     def _publish_late(self, cell, kind, text):
         for start in range(0, len(text), PIECE_CHARS):
@@ -393,6 +398,6 @@ class _Flusher:
         try:
             with self._pair.lock:
                 self._pair.gathering = False
-                self._pair.flush()
+                self._pair.flush_text()
         finally:
             self._over.release()

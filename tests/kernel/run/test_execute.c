@@ -171,31 +171,60 @@ static void publish_under(int seq, const char *msg_type, json_t *content, json_t
     expect_ack(seq);
 }
 
-/* What stands under a cell is not another one's to clear, replace or complete. */
-static void test_execute_under_an_earlier_cell_only_adds_output(void **state) {
+static void publish_each_kind_under(json_t *number) {
+    publish_under(1, "clear_output", json_pack("{s:b}", "wait", 0), number);
+    publish_under(2, "update_display_data", json_pack("{s:{}, s:{s:s}}", "data", "transient", "display_id", "1"),
+                  number);
+    publish_under(3, "display_data", json_pack("{s:{}}", "data"), number);
+    publish_under(4, "execute_result", json_pack("{s:{}}", "data"), number);
+    publish_under(5, "error", json_pack("{s:s, s:s, s:[]}", "ename", "E", "evalue", "", "traceback"), number);
+    publish_under(6, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+}
+
+static void expect_next(const char *msg_type, const char *parent) {
+    struct message message;
+    harness_receive(&h, CHANNEL_IOPUB, &message);
+    assert_string_equal(message.msg_type, msg_type);
+    expect_text(message.parent, "msg_id", parent);
+    message_fini(&message);
+}
+
+/* A task of an earlier cell shows, updates and clears what is that cell's; results and errors are the running one's. */
+static void test_execute_under_an_earlier_cell_shows_and_clears_but_does_not_complete(void **state) {
     char first[37], second[37];
     struct message message;
     (void)state;
     json_t *number = run_one(first, false);
     begin_cell("2", second);
-    publish_under(1, "clear_output", json_pack("{s:b}", "wait", 0), number);
-    publish_under(2, "update_display_data", json_pack("{s:{}, s:{s:s}}", "data", "transient", "display_id", "1"),
-                  number);
-    publish_under(3, "execute_result", json_pack("{s:{}}", "data"), number);
-    publish_under(4, "error", json_pack("{s:s, s:s, s:[]}", "ename", "E", "evalue", "", "traceback"), number);
-    publish_under(5, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+    publish_each_kind_under(number);
     harness_wait_published(&h, "execute_input", second, &message);
     message_fini(&message);
-    /* In their order: the first three are the second cell's own, and nothing was cleared before them. */
-    static const char *const own[] = {"update_display_data", "execute_result", "error"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        harness_receive(&h, CHANNEL_IOPUB, &message);
-        assert_string_equal(message.msg_type, own[i]);
-        expect_text(message.parent, "msg_id", second);
-        message_fini(&message);
-    }
-    harness_wait_published(&h, "stream", first, &message);
+    expect_next("clear_output", first);
+    expect_next("update_display_data", first);
+    expect_next("display_data", first);
+    expect_next("execute_result", second);
+    expect_next("error", second);
+    expect_next("stream", first);
+    harness_done(&h, "ok");
+    expect_status(second, "ok");
+    json_decref(number);
+}
+
+/* The number of a cell that was rolled back, say: what it shows is the running cell's, and it clears nothing. */
+static void test_execute_under_a_cell_that_is_no_part_of_the_session_clears_nothing(void **state) {
+    char second[37];
+    struct message message;
+    (void)state;
+    json_t *number = json_integer(1 << 30);
+    begin_cell("2", second);
+    publish_each_kind_under(number);
+    harness_wait_published(&h, "execute_input", second, &message);
     message_fini(&message);
+    expect_next("update_display_data", second);
+    expect_next("display_data", second);
+    expect_next("execute_result", second);
+    expect_next("error", second);
+    expect_next("stream", second);
     harness_done(&h, "ok");
     expect_status(second, "ok");
     json_decref(number);
@@ -426,7 +455,8 @@ int main(void) {
         WARM(test_execute_with_a_long_unknown_metadata_key_is_refused),
         WARM(test_execute_output_is_published_before_later_messages),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
-        WARM(test_execute_under_an_earlier_cell_only_adds_output),
+        WARM(test_execute_under_an_earlier_cell_shows_and_clears_but_does_not_complete),
+        WARM(test_execute_under_a_cell_that_is_no_part_of_the_session_clears_nothing),
         WARM(test_execute_under_a_rolled_back_cell_publishes_nothing),
         WARM(test_execute_fresh_publishes_nothing_under_earlier_cells),
         WARM(test_execute_reply_with_dropped_fields_says_so),

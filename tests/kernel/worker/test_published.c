@@ -71,13 +71,12 @@ static void test_published_kinds_are_those_that_wire_check_accepts(void **state)
     assert_null(published_kind("status"));
 }
 
-/* Only what adds may go under an earlier cell. */
 static void test_published_kinds_under_earlier_cells_are_streams_and_displays(void **state) {
     (void)state;
-    assert_true(published_kind("stream")->adds && published_kind("display_data")->adds);
-    assert_false(published_kind("clear_output")->adds || published_kind("update_display_data")->adds);
-    assert_false(published_kind("execute_result")->adds || published_kind("error")->adds);
-    assert_false(published_kind("comm_open")->adds || published_kind("comm_msg")->adds);
+    assert_true(published_kind("stream")->is_late && published_kind("display_data")->is_late);
+    assert_true(published_kind("clear_output")->is_late && published_kind("update_display_data")->is_late);
+    assert_false(published_kind("execute_result")->is_late || published_kind("error")->is_late);
+    assert_false(published_kind("comm_open")->is_late || published_kind("comm_msg")->is_late);
 }
 
 static void test_published_replacement_replaces_metadata_and_buffers(void **state) {
