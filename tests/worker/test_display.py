@@ -3,6 +3,8 @@
 import base64
 import json
 
+import pytest
+
 
 def test_display_has_the_shape_of_the_specification(worker):
     (content,) = worker.execute("display({'a': 1})").of("display_data")
@@ -44,7 +46,7 @@ def test_values_that_json_does_not_have_are_converted(worker):
     (content,) = worker.execute(code).of("display_data")
     data = content["data"]["application/json"]
     assert data["1"] == "nan" and data["inf"] == "inf" and data["t"] == [1, 2] and data["s"] == [3]
-    assert data["nul"] == "\x00"
+    assert (data["nul"], data["lone"]) == ("\x00", "\\ud800")
     json.dumps(content).encode()
 
 
@@ -117,3 +119,44 @@ def test_libraries_see_a_notebook(venv_worker):
     assert venv_worker.execute(code).stdout == "ZMQInteractiveShell ipykernel.zmqshell True True\n"
     (content,) = venv_worker.execute("pd.DataFrame({'a': [1]})").of("execute_result")
     assert "<table" in content["data"]["text/html"]
+
+
+# Code that shows the text t, and where it is then.
+SHOWN = {
+    "print": ("print(t)", lambda answer: answer.stdout.rstrip("\n")),
+    "display": ("display(t)", lambda answer: answer.of("display_data")[0]["data"]["text/plain"]),
+    "update": (
+        "update_display(t, display_id='d')",
+        lambda answer: answer.of("update_display_data")[0]["data"]["text/plain"],
+    ),
+    "result": ("t", lambda answer: answer.result),
+    "error": ("raise ValueError(t)", lambda answer: answer.of("error")[0]["evalue"]),
+    "traceback": ("raise ValueError(t)", lambda answer: "\n".join(answer.of("error")[0]["traceback"])),
+    "reply": ("raise ValueError(t)", lambda answer: answer.reply["evalue"]),
+    "payload": ("get_ipython().set_next_input(t)", lambda answer: answer.reply["payload"][0]["text"]),
+    "key": (
+        "display({'application/json': {t: 1}}, raw=True)",
+        lambda answer: next(iter(answer.of("display_data")[0]["data"]["application/json"])),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SHOWN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("\ud800", "a\udcffb", "\ud83d\ude00", "\ude00\ud83d", "\x80\ud800\U0001f600"),
+        *('"\\\udfff"', "\\\ud800\\ud800", "\ud800" * 3 + "\n\udfff"),
+    ],
+    ids=ascii,
+)
+def test_half_of_a_surrogate_pair_is_shown_as_streams_show_it(worker, way, text):
+    code, where = SHOWN[way]
+    # Its repr() is the text itself, so that all ways show the same.
+    worker.execute(
+        "from IPython.display import update_display\n"
+        f"class Text(str):\n    def __repr__(self): return str(self)\nt = Text({ascii(text)})"
+    )
+    shown = where(worker.execute(code))
+    expected = text.encode("utf-8", "backslashreplace").decode()
+    assert expected in shown if way == "traceback" else shown == expected

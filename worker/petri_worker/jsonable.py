@@ -8,6 +8,7 @@ gets it; the rest is a TypeError in the code that published it.
 See: Jupyter messaging, "display_data" (binary MIME types are base64).
 """
 
+import codecs
 import json
 import math
 
@@ -22,7 +23,16 @@ def dumps(message):
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
+        return text.encode("utf-8", "petri.show")
+
+
+def _show(error):
+    # As streams show half of a surrogate pair: \ud800. In JSON the backslash is written twice.
+    halves = error.object[error.start : error.end]
+    return "".join(f"\\\\u{ord(half):04x}" for half in halves), error.end
+
+
+codecs.register_error("petri.show", _show)
 
 
 def _default(value):
