@@ -143,33 +143,44 @@ static int enter_user_namespace(const struct id_map *uids, const struct id_map *
     return 0;
 }
 
+/* The child of make_map_namespace(): has the namespace, and ends when its parent closes its end or is no more. */
+static void hold_map_namespace(int ready_fd, int done_fd) {
+    if (unshare(CLONE_NEWUSER) == 0 && write(ready_fd, "", 1) == 1)
+        (void)await_byte(done_fd);
+    _exit(0);
+}
+
+static int open_mapped_namespace(pid_t pid, const struct id_map *uids, const struct id_map *gids) {
+    char path[64];
+    int r = write_maps(pid, uids, gids);
+    if (r < 0)
+        return r;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+    r = open(path, O_RDONLY | O_CLOEXEC);
+    return r < 0 ? -errno : r;
+}
+
 /* A user namespace, as a descriptor, whose map turns owner into the cells' user. For an idmapped mount. */
 static int make_map_namespace(const struct id_map *uids, const struct id_map *gids) {
-    char path[64];
-    int ready[2];
+    int ready[2], done[2];
     if (pipe2(ready, O_CLOEXEC))
         return -errno;
-    auto_fd read_end = ready[0];
+    auto_fd ready_end = ready[0];
+    if (pipe2(done, O_CLOEXEC))
+        return close(ready[1]), -errno;
     pid_t pid = fork();
     if (pid == 0) {
-        if (unshare(CLONE_NEWUSER) || write(ready[1], "", 1) != 1)
-            _exit(1);
-        pause();
-        _exit(0);
+        close(done[1]);
+        hold_map_namespace(ready[1], done[0]);
     }
     close(ready[1]);
-    if (pid < 0)
-        return -errno;
-    int r = await_byte(read_end);
+    close(done[0]);
+    int r = pid < 0 ? -EAGAIN : await_byte(ready_end);
     if (r == 0)
-        r = write_maps(pid, uids, gids);
-    if (r == 0) {
-        snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
-        r = open(path, O_RDONLY | O_CLOEXEC);
-        r = r < 0 ? -errno : r;
-    }
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+        r = open_mapped_namespace(pid, uids, gids);
+    close(done[1]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
     return r;
 }
 

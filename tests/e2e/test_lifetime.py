@@ -1,14 +1,20 @@
 """From the first answer to the last process: start, busy, interrupt, shutdown, death."""
 
+import contextlib
 import ctypes
 import os
+import pathlib
+import select
 import signal
+import subprocess
+import sys
 import venv
 
 import pytest
 import zmq
 
-from kernels import STUCK_S, install, wait_for
+from conftest import INTERPRETERS
+from kernels import PETRI, STUCK_S, install, wait_for
 from processes import at_rest, beyond, family, open_family, private_bytes, wait_for_end, zombies
 
 CELLS = 1000
@@ -149,6 +155,46 @@ def test_kill_9_leaves_no_process_behind(kernel, victim):
     pidfds = open_family(kernel.pid)
     os.kill(members[0] if victim == "the process that Jupyter knows" else members[1], signal.SIGKILL)
     assert wait_for_end(pidfds, STUCK_S) == 0
+
+
+STEPPED = pathlib.Path(__file__).with_name("stepped.py")
+WHOLE = 1_000_000  # more stops than a start has
+
+
+def end(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def start_and_kill(connection_file, folder, stops, victim):
+    """Kills a process of a kernel that starts, after so many stops. Returns how many there were, and who was left."""
+    kernel = [PETRI, "kernel", connection_file, "--python", INTERPRETERS[0].path]
+    alive, held = os.pipe()  # who has what a process of the kernel's has, such as its ports, has this, too
+    command = [sys.executable, STEPPED, str(stops), victim, *kernel]
+    stepped = subprocess.run(
+        command, pass_fds=[held], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, timeout=STUCK_S
+    )
+    os.close(held)
+    made, first, *others = map(int, stepped.stdout.split())
+    if victim == "last":
+        end([first])
+    left = not select.select([alive], [], [], STUCK_S)[0]
+    os.close(alive)
+    end(others if left else [])
+    return made, left
+
+
+@pytest.mark.parametrize("victim", ["first", "last"])
+@pytest.mark.parametrize("apart", [pytest.param(3, marks=[pytest.mark.thorough, pytest.mark.long]), 17])
+def test_kernel_killed_at_any_step_of_its_start_leaves_no_process_that_has_its_ports(
+    write_connection, tmp_path, apart, victim
+):
+    file, _ = write_connection(key=b"key")
+    whole, left = start_and_kill(file, tmp_path, WHOLE, victim)
+    assert whole > 100
+    assert not left
+    assert [stops for stops in range(1, whole, apart) if start_and_kill(file, tmp_path, stops, victim)[1]] == []
 
 
 @pytest.fixture
