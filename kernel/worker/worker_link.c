@@ -39,6 +39,8 @@ void worker_link_detach(struct worker_link *link) {
 static int write_out(struct worker_link *link) {
     while (link->out_bytes > 0) {
         ssize_t n = send(link->fd, link->out + link->out_start, link->out_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EPIPE)
+            break; /* nobody takes it any more: what was sent before is still to be read, and then the end is seen */
         if (n < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
         link->out_start += (size_t)n;
@@ -46,7 +48,7 @@ static int write_out(struct worker_link *link) {
     }
     free(link->out);
     link->out = NULL;
-    link->out_start = 0;
+    link->out_start = link->out_bytes = 0;
     return 0;
 }
 
@@ -100,11 +102,11 @@ int worker_link_serve(struct worker_link *link, short events) {
     if (r < 0 || !(events & (ZMQ_POLLIN | ZMQ_POLLERR)) || link->ended || link->out_bytes)
         return r;
     ssize_t n = wire_reader_fill(link->reader, link->fd);
-    if (n == 0)
+    if (n == 0 || n == -ECONNRESET) /* the second where it has not read all before it ended */
         link->ended = true;
     if (n > 0 || n == -ENOBUFS) /* full: frames have to be taken before more is read */
         link->more = true;
-    return n < 0 && n != -EAGAIN && n != -EINTR && n != -ENOBUFS ? (int)n : 0;
+    return n < 0 && !link->ended && n != -EAGAIN && n != -EINTR && n != -ENOBUFS ? (int)n : 0;
 }
 
 int worker_link_next(struct worker_link *link, struct wire_frame *ret_frame, enum wire_type *ret_type,
