@@ -311,6 +311,10 @@ bool session_has_place(const struct session *session);
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) MUST_CHECK;
 
+/* Whether a cell that has not started is all there: false if one of its processes was killed, by hand or by Linux
+ * for want of memory. See: ptrace(2), "Death under ptrace". */
+bool cell_is_whole(const struct cell *cell);
+
 /* What the operating system holds a running cell to. 0 stands for no limit. */
 struct cell_limits {
     uint64_t memory_bytes; /* what the cell's processes may hold beside the image they began with */
@@ -456,7 +460,8 @@ struct cell_end {
  * -ESRCH: the worker is dead (ret_end says how); -ENOMEM: it held more memory
  * than its limit; -EUCLEAN: it is alive, but its memory no longer has what
  * petri needs (detail in ret_error); -ENOTSUP: it leaves open what no later cell
- * could have (detail says what, in words for a user). In all four cases ret_end
+ * could have (detail says what, in words for a user); -EOWNERDEAD: the process that
+ * would hold the image was killed, and not by the cell. In all five cases ret_end
  * is filled, and only cell_discard() is left.
  */
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) MUST_CHECK;

@@ -65,6 +65,14 @@ void ahead_make(struct runner *runner) {
     log_write(runner->log, LOG_LEVEL_WARNING, "%s", error.text);
 }
 
+/* It may have been killed while it waited, where the machine is short of memory. */
+static void discard_killed(struct runner *runner) {
+    if (!runner->ahead || cell_is_whole(runner->ahead))
+        return;
+    cell_discard(steal_pointer(runner->ahead));
+    log_write(runner->log, LOG_LEVEL_WARNING, "the cell that was made ahead has been killed; another one is made");
+}
+
 int ahead_take(struct run *run, struct error *ret_error) {
     struct runner *runner = run->runner;
     const struct cell_options beside = {.source = run->branch ? CELL_FROM_KEPT : CELL_FROM_FIRST,
@@ -74,6 +82,7 @@ int ahead_take(struct run *run, struct error *ret_error) {
         return error_set(ret_error, ESTALE, "the state after a cell can't be kept: it is gone");
     if (run->beside)
         return make_cell(runner, &beside, &run->now.cell, &run->result.sandbox_us, ret_error);
+    discard_killed(runner);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;
     if (r < 0)

@@ -34,17 +34,11 @@ static bool is_current(const struct spare *spare, const struct runner *runner) {
     return spare->version == runner->version;
 }
 
-/* It may have been killed where the machine is short of memory. */
-static bool is_alive(const struct cell *cell) {
-    zmq_pollitem_t exit = {.fd = cell_exit_fd(cell), .events = ZMQ_POLLIN};
-    return zmq_poll(&exit, 1, 0) == 0;
-}
-
 struct cell *spare_take(struct spare *spare, const struct runner *runner) {
     struct cell *cell = NULL;
     spare->is_wanted = true;
     spare->unused = 0;
-    if (spare->cell && is_current(spare, runner) && is_alive(spare->cell))
+    if (spare->cell && is_current(spare, runner) && cell_is_whole(spare->cell))
         cell = steal_pointer(spare->cell);
     spare_fini(spare);
     spare->version = runner->version;

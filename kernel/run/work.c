@@ -20,6 +20,7 @@
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/stream.h"
+#include "kernel/run/travel.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/run/where.h"
 #include "kernel/worker/answer.h"
@@ -83,6 +84,7 @@ static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
 static void refuse(struct run *run, enum outcome outcome, const char *detail) {
     run_set_outcome(run, outcome, detail);
     cell_discard(steal_pointer(run->now.cell));
+    travel_recover(run);
     run->now.phase = RUN_OVER;
 }
 
@@ -132,6 +134,7 @@ static void discard_failed(struct run *run) {
         collect_output(run); /* its pipes are its own, and go with it */
     const int64_t before_us = clock_us();
     cell_discard(steal_pointer(run->now.cell));
+    travel_recover(run);
     watchdog_give_back(run->runner, run, before_us);
     if (!run->beside)
         collect_output(run);
@@ -163,6 +166,12 @@ static void fail_frozen(struct run *run, int r, const struct error *error) {
     char text[sizeof run->result.facts.detail];
     if (r == -ENOMEM || run->result.facts.end.usage.over_memory) {
         fail_over_memory(run);
+        return;
+    }
+    if (r == -EOWNERDEAD) {
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
+                 "the process that held its memory was killed, by hand or by Linux for want of memory");
+        run_fail(run, OUTCOME_LOST);
         return;
     }
     if (r == -ENOTSUP)

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AS_BEFORE "; the session is as it was before the cell."
+#define SESSION_IS "; the session is "
+#define AS_BEFORE SESSION_IS "as it was before the cell."
 
 static const struct outcome_row rows[] = {
     [OUTCOME_OK] = {"ok", NULL, false, FACT_NONE, "", "", NULL},
@@ -48,6 +49,8 @@ static const struct outcome_row rows[] = {
     [OUTCOME_SANDBOX] = {"sandbox", "SandboxError", true, FACT_DETAIL,
                          "There is no sandbox for the cell, so it was not run: ", AS_BEFORE,
                          "In a terminal, petri doctor says what this machine lacks and how to mend it."},
+    [OUTCOME_LOST] = {"sandbox", "SandboxError", true, FACT_DETAIL, "What the cell has done could not be kept: ",
+                      AS_BEFORE, "It was not the cell's fault: run it again."},
 };
 _Static_assert(sizeof rows / sizeof rows[0] == OUTCOME_N, "one row an outcome");
 
@@ -93,7 +96,12 @@ const char *outcome_sentence(enum outcome outcome, const struct outcome_facts *f
         write_end(facts, fact, sizeof fact);
         break;
     }
-    snprintf(buf, size, "%s%s%s", rows[outcome].before, fact, rows[outcome].after);
+    const char *after = rows[outcome].after, *session = facts->session[0] ? strstr(after, SESSION_IS) : NULL;
+    const int n_is = session ? (int)(session - after) + (int)strlen(SESSION_IS) : 0;
+    if (session)
+        snprintf(buf, size, "%s%s%.*s%s.", rows[outcome].before, fact, n_is, after, facts->session);
+    else
+        snprintf(buf, size, "%s%s%s", rows[outcome].before, fact, after);
     return buf;
 }
 
@@ -188,10 +196,12 @@ static void add_where(json_t *traceback, const struct outcome_where *where, cons
 
 /* What the user can do. */
 static void add_hint(json_t *traceback, const struct outcome_row *row, const struct outcome_facts *facts) {
-    if (!row->hint)
+    if (row->hint && facts->mend)
+        json_array_append_new(traceback, json_string(facts->mend));
+    if (!row->hint || (facts->mend && !row->has_limit))
         return;
     if (!row->has_limit)
-        json_array_append_new(traceback, json_string(facts->mend ? facts->mend : row->hint));
+        json_array_append_new(traceback, json_string(row->hint));
     else if (facts->more[0])
         json_array_append_new(
             traceback, text_format("%s begin the cell with %s; %%limits shows all limits.", row->hint, facts->more));

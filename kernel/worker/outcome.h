@@ -24,6 +24,7 @@ enum outcome {
     OUTCOME_BUDGET,
     OUTCOME_UNKNOWN, /* there is no such image; "refused" in the report */
     OUTCOME_SANDBOX,
+    OUTCOME_LOST, /* a process of petri's was killed; "sandbox" in the report */
     OUTCOME_N,
 };
 
@@ -39,6 +40,7 @@ struct outcome_facts {
     char limit[32];             /* the limit that was reached, as "5 s"; for an interrupt the grace */
     char more[96];              /* how to ask for more of it: limits_more(); "" where it can't be raised */
     const char *mend;           /* in the place of the row's hint; NULL for that */
+    char session[384];          /* what the session is now, in the place of "as it was before the cell"; "" for that */
     struct outcome_where where; /* bytes is 0 where the stack is not known */
     char detail[512];           /* why, in words */
     json_t *history; /* lines of the traceback: the task's last runs (OUTCOME_BUDGET) or the refused line; owned by the

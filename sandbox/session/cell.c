@@ -127,6 +127,10 @@ int cell_create(struct session *session, const struct cell_options *options, str
     int r = prepare(cell, options, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
+    if (r) { /* whichever step has met it: without its keeper there is no image */
+        int lost = image_check(cell->image, ret_error);
+        r = lost ? lost : r;
+    }
     session_settle(session); /* those that ended meanwhile; cell_start() waits for the rest */
     strays_end(session);
     if (r)
@@ -134,6 +138,13 @@ int cell_create(struct session *session, const struct cell_options *options, str
     else
         *ret_cell = cell;
     return r;
+}
+
+bool cell_is_whole(const struct cell *cell) {
+    bool whole = tracee_check_stopped(cell->keeper) == 0 && system_pidfd_await(cell->init.pidfd, 0) == -ETIMEDOUT;
+    for (size_t i = 0; whole && i < cell->n_tids; i++)
+        whole = tracee_check_stopped(cell->tids[i]) == 0;
+    return whole;
 }
 
 /* Detaches the worker last: all threads that it may wait for run by then. */
@@ -280,8 +291,10 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct error *erro
         return step_failed(error, STEP_THREADS, -r, "ending the cell's other processes");
     *ret_leftovers = found.alive;
     r = cell_end_copy_ahead(cell);
-    if (r == 0)
-        r = tracee_check_stopped(cell->keeper); /* or it was killed while the cell ran: cell_copy_ahead() */
+    if ((r == 0 || r == -ESRCH) && !cell->misled && tracee_check_stopped(cell->keeper))
+        return step_failed(error, STEP_KEEPER, EOWNERDEAD, "%s", "");
+    if (r == 0 && cell->misled)
+        r = -EUCLEAN;
     if (r == 0)
         r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
     if (r == -ESRCH)
@@ -333,7 +346,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
-        return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP ? r : -EUCLEAN;
+        return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP || r == -EOWNERDEAD ? r : -EUCLEAN;
     }
     cell_lift_limit(cell);
     cell->left_processes = leftovers > 0;

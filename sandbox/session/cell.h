@@ -62,6 +62,7 @@ struct cell {
     uint64_t faults;            /* that its worker had had when cell_copy_ahead() looked last */
     struct copy_ahead copy;     /* what that has at work */
     uint64_t copied_bytes;      /* what that has copied */
+    bool misled;                /* its keeper has run code of the cell's, and was killed for that */
     uint64_t granted_bytes;     /* beyond its limit of memory */
     struct usage_base base;     /* what it is measured against */
     struct cell_usage usage;    /* as measured last */

@@ -47,6 +47,7 @@ int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64
     if (r == 0)
         r = copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
     cell->copied_bytes += *ret_bytes;
+    cell->misled |= r == -EUCLEAN;
     return r;
 }
 

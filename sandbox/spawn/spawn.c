@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -327,8 +328,14 @@ int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prep
     return r;
 }
 
+bool spawn_has_ended(const struct prepared *prepared) {
+    struct pollfd start = {.fd = prepared->start_fd};
+    return poll(&start, 1, 0) != 0; /* nobody can read there any more */
+}
+
 void spawn_discard(struct prepared *prepared) {
-    kill(prepared->pid, SIGKILL);
+    if (!spawn_has_ended(prepared)) /* its number may be another process's by now */
+        kill(prepared->pid, SIGKILL);
     close_fd(&prepared->start_fd);
     close_fd(&prepared->status_fd);
     *prepared = (struct prepared){0};

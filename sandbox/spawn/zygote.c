@@ -231,6 +231,8 @@ static int make_sandbox(const struct state *state, uint64_t layer, struct prepar
     *ready = (struct prepared){0};
     int added = layer == LAYER_LIVE ? 0 : add_room(files_fd);
     int r = added < 0 ? step_failed(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
+    if (r == 0 && prepared.pid && spawn_has_ended(&prepared))
+        spawn_discard(&prepared); /* somebody has killed it while it waited */
     if (r == 0 && prepared.pid == 0)
         r = spawn_prepare(&state->context, &prepared, error);
     *ret_init = (struct sandbox_init){.pid = prepared.pid, .pid_in_cage = prepared.pid_in_cage};
@@ -305,6 +307,7 @@ static void zygote_main(const struct session_options *options, const struct work
     prctl(PR_SET_NAME, ZYGOTE_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN); /* a prepared sandbox may have been killed; the worker resets all signals */
     struct answer first = {0};
     struct state state = {
         .context.template = calloc(1, sizeof *state.context.template), .files_fd = -1, .socket = socket};

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -522,6 +523,11 @@ int cell_control_fd(const struct cell *cell) {
 
 int cell_exit_fd(const struct cell *cell) {
     return cell->exit_fd;
+}
+
+bool cell_is_whole(const struct cell *cell) {
+    struct pollfd exit = {.fd = cell->exit_fd, .events = POLLIN};
+    return poll(&exit, 1, 0) == 0;
 }
 
 /* Read end of one of a cell's pipes. */

@@ -42,6 +42,9 @@ static const struct {
     {"budget", OUTCOME_BUDGET, {.detail = "the task has made 3 runs, its limit"}},
     {"unknown", OUTCOME_UNKNOWN, {.detail = "no checkpoint is called \"base\"; %timeline lists them"}},
     {"sandbox", OUTCOME_SANDBOX, {.detail = "making a user namespace failed. Allow them."}},
+    {"lost",
+     OUTCOME_LOST,
+     {.detail = "the process that held its memory was killed, by hand or by Linux for want of memory"}},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -83,6 +86,27 @@ static void test_outcome_errors_are_golden(void **state) {
         read_golden(rows[i].file, expected, sizeof expected);
         assert_string_equal(text, expected);
         json_decref(content);
+    }
+}
+
+static void test_outcome_error_of_a_lost_session_says_what_it_is_now(void **state) {
+    static const char is[] = "; the session is back before [3]: 1 cell.";
+    char sentence[1024];
+    (void)state;
+    for (int i = 0; i < OUTCOME_N; i++) {
+        const struct outcome_facts facts = {
+            .session = "back before [3]: 1 cell", .mend = "Run it again.", .more = "%%limits cpu=2s"};
+        if (!outcome_row((enum outcome)i)->rolled_back)
+            continue;
+        outcome_sentence((enum outcome)i, &facts, sentence, sizeof sentence);
+        assert_null(strstr(sentence, "as it was"));
+        assert_string_equal(sentence + strlen(sentence) - strlen(is), is);
+        json_auto_t *error = outcome_error((enum outcome)i, &facts);
+        const json_t *traceback = json_object_get(error, "traceback");
+        bool mends = false;
+        for (size_t k = 0; k < json_array_size(traceback); k++)
+            mends |= strcmp(json_string_value(json_array_get(traceback, k)), facts.mend) == 0;
+        assert_int_equal(mends, outcome_row((enum outcome)i)->hint != NULL);
     }
 }
 
@@ -189,6 +213,7 @@ static void test_stack_begins_with_the_cells_own_frames(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcome_errors_are_golden),
+        cmocka_unit_test(test_outcome_error_of_a_lost_session_says_what_it_is_now),
         cmocka_unit_test(test_outcome_errors_end_with_the_state_of_the_session),
         cmocka_unit_test(test_every_outcome_that_fails_has_a_golden_file),
         cmocka_unit_test(test_every_failure_has_a_name_and_is_rolled_back),
