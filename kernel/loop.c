@@ -17,6 +17,7 @@
 #include "kernel/run/ahead.h"
 #include "kernel/run/denied.h"
 #include "kernel/run/input.h"
+#include "kernel/run/watchdog.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -116,7 +117,7 @@ static int turn(struct kernel *kernel) {
     poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set);
     int64_t now_us = clock_us();
-    backpressure_tick(&jupyter->backpressure, now_us);
+    watchdog_stop_clock(&kernel->runner, backpressure_tick(&jupyter->backpressure, now_us));
     info_tick(&kernel->info, jupyter, now_us);
     tick_runs(kernel, now_us);
     tell_roster(kernel);

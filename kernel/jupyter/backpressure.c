@@ -39,9 +39,11 @@ void backpressure_watch(const struct backpressure *backpressure, struct poll_set
         poll_set_deadline(set, clock_us() + LOOK_AGAIN_MS * CLOCK_MS);
 }
 
-void backpressure_tick(struct backpressure *backpressure, int64_t now_us) {
+int64_t backpressure_tick(struct backpressure *backpressure, int64_t now_us) {
     size_t unsent = channels_unsent_bytes(backpressure->channels);
     bool was_full = backpressure->full;
+    const int64_t held_us = was_full && !backpressure->stuck ? now_us - backpressure->looked_us : 0;
+    backpressure->looked_us = now_us;
     backpressure->full = unsent >= backpressure->max_bytes;
     if (!backpressure->full) {
         backpressure->stuck = false;
@@ -53,4 +55,5 @@ void backpressure_tick(struct backpressure *backpressure, int64_t now_us) {
         backpressure->stuck = true;
         log_write(backpressure->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
     }
+    return held_us;
 }

@@ -3,8 +3,9 @@
  *
  * The number of bytes that are published and not sent yet is bounded: over the
  * bound nothing more is read from the running cell, which then blocks in its next
- * write, as with any full pipe, while its clock goes on. So a slow subscriber
- * delays a cell, but loses no message.
+ * write, as with any full pipe. Its clock stops meanwhile (watchdog_stop_clock()), or
+ * whoever can connect could have it time out. So a slow subscriber delays a cell, but
+ * loses no message, and costs the cell nothing.
  *
  * The connection of a subscriber that reads nothing at all is ended after a while
  * by TCP (channels.c). Where that is not possible (ipc), or does not help, the
@@ -16,6 +17,7 @@
 #ifndef PETRI_BACKPRESSURE_H
 #define PETRI_BACKPRESSURE_H
 
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 #include "kernel/base/poll_set.h"
 
@@ -30,6 +32,7 @@ struct backpressure {
     int64_t patience_us; /* time without progress after which messages are dropped */
     size_t least_bytes;  /* the minimum of unsent bytes since it is full */
     int64_t moved_us;    /* the time of that minimum */
+    int64_t looked_us;   /* the time of the last tick */
     bool full;
     bool stuck;
 };
@@ -43,6 +46,8 @@ bool backpressure_holds(const struct backpressure *backpressure);
 bool backpressure_drops(const struct backpressure *backpressure);
 
 void backpressure_watch(const struct backpressure *backpressure, struct poll_set *set);
-void backpressure_tick(struct backpressure *backpressure, int64_t now_us);
+
+/* Returns for how many microseconds since the last tick nothing was read from the cell. */
+int64_t backpressure_tick(struct backpressure *backpressure, int64_t now_us) MUST_CHECK;
 
 #endif

@@ -46,6 +46,13 @@ void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t 
     }
 }
 
+void watchdog_stop_clock(struct runner *runner, int64_t us) {
+    for (size_t i = 0; i < runner->n_runs && us > 0; i++) {
+        struct run_progress *now = &runner->runs[i]->now;
+        now->deadline_us += now->phase != RUN_WORKS || now->deadline_us == CLOCK_NEVER ? 0 : us;
+    }
+}
+
 static void fail_limit(struct run *run, enum outcome outcome, enum limit limit) {
     run_fail_limit(run, outcome, run->runner->profile, limit);
 }

@@ -27,6 +27,12 @@ void watchdog_begin(struct run *run);
  */
 void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us);
 
+/*
+ * For so long nothing was read from the cells: that is not their time, and their limits of time are put off. Those of
+ * CPU time are not, nor is the end of a cell that was interrupted.
+ */
+void watchdog_stop_clock(struct runner *runner, int64_t us);
+
 /* The cell has been measured, and is within its limits. */
 void watchdog_measured(struct run *run, int64_t now_us);
 

@@ -152,6 +152,63 @@ def test_heartbeats_that_nobody_takes_back_are_dropped(kernel):
     assert kernel.client.hb_channel.is_alive() and kernel.value("1 + 1") == "2"
 
 
+SUBSCRIBE, UNSUBSCRIBE = frame(b"\x01", more=False), frame(b"\x00", more=False)
+PRINTS = "for i in range({n}): print(i, 'x' * 30000)"
+
+
+def never_reads(kernel):
+    stranger = Stranger(kernel, "iopub", b"SUB")
+    stranger.send(SUBSCRIBE)
+    return [stranger]
+
+
+def shakes_half_a_hand(kernel):
+    info = kernel.client.get_connection_info()
+    half = socket.create_connection((info["ip"], info["iopub_port"]), timeout=STUCK_S)
+    half.sendall(b"\xff" + bytes(7) + b"\x01\x7f")
+    return [half]
+
+
+def subscribes_and_unsubscribes(kernel):
+    stranger = Stranger(kernel, "iopub", b"SUB")
+    stranger.send((SUBSCRIBE + UNSUBSCRIBE) * 100)
+    return [stranger]
+
+
+def dies(kernel):
+    never_reads(kernel)[0].close()
+    return []
+
+
+def comes_a_hundred_times(kernel):
+    return [one for _ in range(100) for one in subscribes_and_unsubscribes(kernel)]
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        shakes_half_a_hand,
+        subscribes_and_unsubscribes,
+        dies,
+        comes_a_hundred_times,
+        pytest.param(never_reads, marks=[pytest.mark.thorough, pytest.mark.long]),
+    ],
+)
+def test_stranger_on_iopub_costs_no_cell_its_output_or_its_time_limit(kernel, stranger):
+    """One that reads nothing delays a cell by the half minute after which its connection is ended, and by no more."""
+    there = stranger(kernel)
+    limits = {"limits": {"timeout": "10s", "output": "256M"}}
+    try:
+        for n in (1, 2000):
+            cell = kernel.ask(PRINTS.format(n=n), limits)
+            assert cell.ok, str(cell)[-1000:]
+            assert len(cell.stdout) == sum(len(str(i)) + 30002 for i in range(n))
+        assert kernel.value("1 + 1") == "2"
+    finally:
+        for one in there:
+            one.close()
+
+
 def test_messages_of_strangers_do_not_fill_the_log(kernel_dirs, tmp_path):
     file = tmp_path / "log"
     with file.open("wb") as stderr:

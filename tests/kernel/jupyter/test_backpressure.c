@@ -1,5 +1,7 @@
 /* A flood of output, and a subscriber that does not read it. */
+#include "kernel/base/clock.h"
 #include "tests/kernel/cells.h"
+#include "tests/kernel/fake_clock.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -10,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { BOUND = 1 << 20, FLOOD = 16 << 20, PIECE = 1 << 16, ROUNDS = 50 };
+enum { BOUND = 1 << 20, FLOOD = 16 << 20, PIECE = 1 << 16, ROUNDS = 50, TIMEOUT_MS = 5000 };
 /* What expect_comm_is_noted() sends: content and metadata. */
 enum { COMM_BYTES = sizeof "{\"comm_id\":\"some\",\"target_name\":\"t\",\"data\":{}}{}" - 1 };
 
@@ -19,6 +21,7 @@ static void *slow; /* a SUB socket that holds next to nothing */
 static void small_bound(struct kernel *kernel) {
     kernel->jupyter.backpressure.max_bytes = BOUND;
     kernel->runner.limits.values[LIMIT_OUTPUT] = 2 * FLOOD;
+    kernel->runner.limits.values[LIMIT_TIMEOUT] = TIMEOUT_MS;
 }
 
 static void no_patience(struct kernel *kernel) {
@@ -158,6 +161,29 @@ static void test_backpressure_with_a_slow_subscriber_loses_nothing(void **state)
     free(all);
 }
 
+/* For a subscriber that does not read nobody's cell times out. */
+static void test_backpressure_for_longer_than_the_time_limit_is_not_the_cells_time(void **state) {
+    char id[37];
+    (void)state;
+    pthread_t thread = begin_flood(id);
+    while (channels_unsent_bytes(&h.kernel.jupyter.channels) < BOUND)
+        sched_yield();
+    answer_control(); /* the loop has seen it */
+    answer_control();
+    for (int i = 0; i < ROUNDS; i++) {
+        fake_clock_put_forward(TIMEOUT_MS * CLOCK_MS / 10);
+        answer_control();
+    }
+    size_t heard = 0;
+    while (heard < FLOOD) {
+        char type[32];
+        heard += hear(type, sizeof type);
+    }
+    expect_over(thread);
+    harness_done(&h, "ok");
+    assert_int_equal(dropped_of_reply(), 0);
+}
+
 /* A widget that is opened while nobody hears of it is the session's all the same. */
 static void expect_comm_is_noted(void) {
     char id[37];
@@ -192,6 +218,8 @@ static void test_backpressure_with_a_stuck_subscriber_drops_messages(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_backpressure_with_a_slow_subscriber_loses_nothing, start_slow, stop),
+        cmocka_unit_test_setup_teardown(test_backpressure_for_longer_than_the_time_limit_is_not_the_cells_time,
+                                        start_slow, stop),
         cmocka_unit_test_setup_teardown(test_backpressure_with_a_stuck_subscriber_drops_messages, start_stuck, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
