@@ -168,13 +168,18 @@ static bool took_number(const struct replaying *replaying, const json_t *run) {
            (before && !is_fresh ? json_integer_value(before) : replaying->count);
 }
 
-/* The execution counts of the recorded session, and of the state that a run has left. A rollback keeps the number. */
+/* The execution counts of the recorded session, and of the state that a run has left. A rollback keeps the number, but
+ * for a run that had gone elsewhere. */
 static void note_count(struct replaying *replaying, const json_t *run) {
     const json_t *report = json_object_get(run, "report");
     json_t *count = json_object_get(run, "execution_count");
     const bool is_committed = session_left(report) == SESSION_LEFT_ITS_OWN && !session_is_branch(report);
-    if (is_committed || json_is_true(json_object_get(report, "rolled_back")))
+    const bool stays = json_is_true(json_object_get(report, "rolled_back")) &&
+                       !json_object_get(json_object_get(run, "request"), "from");
+    if (is_committed || stays)
         replaying->count = json_integer_value(count);
+    if (stays && !json_is_true(json_object_get(report, "fresh")) && json_is_integer(count))
+        json_object_set(replaying->counts, text_in(report, "parent"), count);
     if (session_left(report) == SESSION_LEFT_ITS_OWN && json_is_integer(count))
         json_object_set(replaying->counts, text_in(report, "image"), count);
 }

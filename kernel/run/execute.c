@@ -24,6 +24,7 @@
 #include "kernel/run/account.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/cache.h"
+#include "kernel/run/missed.h"
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/stream.h"
@@ -33,10 +34,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nothing but white space: it runs nothing, so it takes no number, as in every notebook. */
+static bool is_blank(const json_t *code) {
+    const char *text = json_string_value(code);
+    return text && strspn(text, " \t\r\n\v\f") == json_string_length(code);
+}
+
 static void read_request(struct run *run) {
     const struct request *request = run->request;
     run->asked.silent = request_bool(request, "silent", false);
-    run->asked.counts = !run->asked.silent && request_bool(request, "store_history", true);
+    run->asked.counts = !run->asked.silent && request_bool(request, "store_history", true) &&
+                        !is_blank(json_object_get(request->message.content, "code"));
     run->asked.allow_stdin = request_bool(request, "allow_stdin", true);
     run->asked.stop_on_error = request_bool(request, "stop_on_error", true);
 }
@@ -133,12 +141,12 @@ static int count_lines(const json_t *code) {
 /* Steals code. */
 static json_t *make_frame(const struct config *config, const struct run *run, json_t *code) {
     json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
-    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*, s:O*}", "type", "execute", "header",
-                     run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent",
+    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*, s:O*, s:O*}", "type", "execute",
+                     "header", run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent",
                      run->asked.silent, "store_history", run->asked.counts, "user_expressions",
                      json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
-                     run->asked.allow_stdin, "execution_count", run->asked.execution_count, "stdin",
-                     run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
+                     run->asked.allow_stdin, "execution_count", run->asked.execution_count, "missed", run->asked.missed,
+                     "stdin", run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
 }
 
 static void begin_execute(struct run *run, json_t **ret_frame) {
@@ -177,6 +185,8 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
         cache_look(runner->accounts, run);
     if (run->result.outcome == OUTCOME_OK)
         tell_limits(run, line);
+    if (run->asked.counts && !run->branch && run->asked.code)
+        missed_add(&runner->missed, run->asked.execution_count, rest ? rest : code); /* until its image is kept */
     run->asked.skipped_lines = rest ? count_lines(code) - count_lines(rest) : 0;
     if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached && !goes)
         *ret_frame = make_frame(runner->config, run, rest);

@@ -77,6 +77,7 @@ void run_destroy(struct run *run) {
     json_decref(run->result.reply);
     json_decref(run->result.error);
     json_decref(run->asked.code);
+    json_decref(run->asked.missed);
     free(run);
 }
 

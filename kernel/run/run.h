@@ -79,8 +79,9 @@ struct run_request {
     bool silent; /* only its status is published on iopub */
     bool allow_stdin;
     bool stop_on_error;
-    bool counts; /* takes an execution count, and is stored in the history */
+    bool counts; /* takes an execution count, and is stored in the history: not silent, hidden or blank */
     int execution_count;
+    json_t *missed; /* cells that the history of inputs in its image lacks: missed.h; owned, or NULL */
 };
 
 /* Its progress; not used once it is over. */
@@ -132,7 +133,6 @@ struct run_result {
     bool has_image;           /* its cell has been committed */
     bool travelled;           /* its code was a line such as %undo: travel.h; it has no cell */
     char parent[37];          /* the image that its cell was made of; "" for none */
-    int left_count;           /* the execution count where it left the session for that: timeline.held */
     json_t *cached;           /* the record that is returned instead of running, owned; or NULL */
     char cache_key[65];       /* "" where the run can't be cached */
 };

@@ -51,7 +51,8 @@ void runner_fini(struct runner *runner) {
     session_destroy(steal_pointer(runner->session));
     run_parents_fini(&runner->parents);
     json_decref(runner->known_inputs);
-    runner->known_inputs = NULL;
+    json_decref(runner->missed);
+    runner->known_inputs = runner->missed = NULL;
     runner->state = RUNNER_UNAVAILABLE;
 }
 

@@ -17,6 +17,7 @@
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/policy/machine.h"
+#include "kernel/run/missed.h"
 #include "kernel/run/runner.h"
 #include "kernel/timeline/timeline_show.h"
 
@@ -48,7 +49,19 @@ static struct timeline_state state_of(const struct runner *runner, json_t *own_f
     return (struct timeline_state){.execution_count = runner->execution_count,
                                    .limits = runner->limits,
                                    .comms = runner->comms->open,
-                                   .own_files = own_files};
+                                   .own_files = own_files,
+                                   .missed = runner->missed};
+}
+
+/* The numbers that cells have taken since are those of the state that the session is about to leave, too. */
+static void note_numbers(struct runner *runner) {
+    struct timeline_node *current = runner->timeline.current;
+    if (!current)
+        return;
+    current->state.execution_count = runner->execution_count;
+    json_incref(runner->missed);
+    json_decref(current->state.missed);
+    current->state.missed = runner->missed;
 }
 
 /* The session's present image; NULL where it can't be kept, and then one can't go back to it. */
@@ -313,6 +326,8 @@ static int enter(struct runner *runner, struct timeline_node *node, struct error
     if (r < 0)
         return error_set_sandbox(ret_error, r, &cause);
     runner->execution_count = node->state.execution_count;
+    json_decref(runner->missed);
+    runner->missed = json_incref(node->state.missed);
     take_limits(&runner->limits, &node->state.limits);
     comms_set(runner->comms, node->state.comms);
     writeback_go(runner->writeback, node->state.own_files);
@@ -324,6 +339,7 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
     struct error cause = {0};
     if (node == runner->timeline.current)
         return error_set_sandbox(ret_error, session_check(runner->session, &cause), &cause);
+    note_numbers(runner);
     int r = travel_check(runner, node, ret_error) ? enter(runner, node, ret_error) : -ESTALE;
     if (r == 0)
         timeline_go(&runner->timeline, node);
@@ -366,7 +382,6 @@ int travel_leave(struct run *run, struct error *ret_error) {
     if (!timeline->current->image)
         return error_set(ret_error, ESTALE, "the session could not be brought back: its state is not kept");
     timeline_hold(timeline);
-    run->result.left_count = run->runner->execution_count;
     return 0;
 }
 
@@ -381,8 +396,16 @@ static bool come_back(struct run *run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "the session is not where it was before a cell: %s", error.text);
         return false;
     }
-    runner->execution_count = run->result.left_count;
     return true;
+}
+
+/* The session is as it was, unless a fresh run has taken a number since. */
+static void give_back_number(const struct run *run) {
+    struct runner *runner = run->runner;
+    if (runner->execution_count != run->asked.execution_count)
+        return;
+    runner->execution_count--;
+    missed_remove(&runner->missed, run->asked.execution_count);
 }
 
 void travel_end(struct run *run) {
@@ -391,10 +414,13 @@ void travel_end(struct run *run) {
     if (run->beside || !runner->timeline.current)
         return;
     if (run->asked.spec.no_commit && run->asked.counts)
-        runner->execution_count--; /* the session is as it was */
+        give_back_number(run);
     timeline_let_go(&runner->timeline, !keeps && come_back(run));
-    if (keeps && run->result.has_image)
+    if (keeps && run->result.has_image) {
+        if (run->asked.code)
+            missed_remove_until(&runner->missed, run->asked.execution_count);
         add_step(run);
+    }
     if (run->result.has_image)
         trim(runner);
 }
@@ -533,6 +559,8 @@ int travel_start(struct run *run) {
     const char *from = spec_from(json_object_get(run->request->message.metadata, "petri"));
     struct timeline_node *node = NULL;
     struct error error;
+    if (!run->beside)
+        note_numbers(runner);
     if (from && runner->timeline.current && (run->branch || !run->beside)) {
         node = travel_find(runner, from, &error);
         if (node)
@@ -543,7 +571,10 @@ int travel_start(struct run *run) {
     const struct timeline_node *current = runner->timeline.current;
     if (current && !run->beside)
         memcpy(run->result.parent, current->id, sizeof run->result.parent);
-    return run->branch && node ? node->state.execution_count : runner->execution_count;
+    const bool is_elsewhere = run->branch && node;
+    if (is_elsewhere || !run->beside)
+        run->asked.missed = json_incref(is_elsewhere ? node->state.missed : runner->missed);
+    return is_elsewhere ? node->state.execution_count : runner->execution_count;
 }
 
 struct kept_image *travel_origin(const struct run *run) {

@@ -30,7 +30,8 @@ void travel_fini(struct runner *runner);
 void travel_note(struct runner *runner);
 
 /* Before a run is counted: goes to the image that its request names in "from", or has a branch begin in that. The
- * number of the last cell there. Sets an outcome where there is no such image. */
+ * number of the last cell there; run->asked.missed has the cells that the image lacks (missed.h). Sets an outcome where
+ * there is no such image. */
 int travel_start(struct run *run);
 
 /* The image that a branch begins in, which has been started in this turn. */

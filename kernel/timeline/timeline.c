@@ -25,6 +25,7 @@ static void free_node(struct timeline_node *node) {
     json_decref(node->names);
     json_decref(node->state.comms);
     json_decref(node->state.own_files);
+    json_decref(node->state.missed);
     free(node);
 }
 
@@ -49,8 +50,10 @@ static void set_state(struct timeline_node *node, const struct timeline_state *s
     node->state = *state;
     json_incref(node->state.comms);
     json_incref(node->state.own_files);
+    json_incref(node->state.missed);
     json_decref(before.comms);
     json_decref(before.own_files);
+    json_decref(before.missed);
 }
 
 static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image) {

@@ -43,6 +43,7 @@ struct timeline_state {
     struct limits limits; /* in force for the next cell */
     json_t *comms;        /* the map of open comms, a reference of the node's; or NULL */
     json_t *own_files;    /* of which it has its own version: writeback_state(); the same */
+    json_t *missed;       /* cells that its history of inputs lacks: missed.h; the same */
 };
 
 /* What is known of a cell when it is committed. Texts are borrowed for the call. */

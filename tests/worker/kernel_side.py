@@ -178,7 +178,7 @@ class Worker:
         text. answers: what input() gets, in turn; a callable is called instead.
         """
         self.cell += 1
-        self.count += 1
+        self.count += options.get("store_history", True) and not options.get("silent")
         request = {
             "type": "execute",
             "cell": self.cell,

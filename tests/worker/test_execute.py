@@ -1,5 +1,6 @@
 """Jupyter messaging, "Execute": results, errors, expressions, payloads, history."""
 
+import ast
 import re
 
 import pytest
@@ -41,6 +42,62 @@ def test_silent_has_no_result_and_no_history(worker):
     assert answer.events == []
     assert int(worker.execute("len(In)").result) == int(before) + 1
     assert worker.execute("y").result == "5"
+
+
+def inputs(worker):
+    """What In has, as it was written; a look that takes no number sees it."""
+    raw, parsed = "get_ipython().history_manager.input_hist_raw", "In"
+    assert worker.execute(f"len({raw}) == len({parsed})", store_history=False).result == "True"
+    return ast.literal_eval(worker.execute(f"print({raw})", store_history=False).stdout)
+
+
+@pytest.mark.parametrize("number", (2, 5))
+@pytest.mark.parametrize(
+    "code", ("x = 1", "exit", "1 / 0", "= syntax", "%pwd", "get_ipython().run_cell('y = 1', store_history=True)")
+)
+def test_input_of_each_kind_has_the_number_of_its_request_whatever_was_before(worker, code, number):
+    first = worker.count + 1
+    worker.execute(code)
+    worker.execute(f"z = {number}", execution_count=first + number)
+    worker.count = first + number
+    found = inputs(worker)
+    assert found[first] == ("" if code == "exit" else code)
+    assert found[first + number :] == [f"z = {number}"]
+    worker.execute("'next'")
+    assert inputs(worker)[first + number :] == [f"z = {number}", "'next'"]
+    assert worker.execute(f"%rerun {first + number}\nz").result == str(number)
+
+
+def test_input_that_was_missed_is_there_by_its_number(worker):
+    first = worker.count + 1
+    worker.execute("'before'")
+    worker.count += 2
+    worker.execute("_i", missed=[[first + 1, "x = 1"], [first + 2, "x = 2\n"]])
+    assert inputs(worker)[first:] == ["'before'", "x = 1", "x = 2", "_i"]
+    assert worker.execute(f"_i{first + 1}, _i{first + 2}").result == "('x = 1', 'x = 2')"
+    assert worker.execute(f"%rerun {first + 2}\nx").result == "2"
+    assert f"{first + 1}: x = 1\n" in worker.execute("%history -n").stdout
+
+
+def test_reset_leaves_later_inputs_at_their_numbers(worker):
+    worker.execute("'before'")
+    worker.execute("%reset -f in")
+    worker.execute("'after'")
+    assert inputs(worker)[worker.count] == "'after'"
+
+
+@pytest.mark.parametrize("hidden", ({"store_history": False}, {"silent": True}))
+def test_value_without_a_number_leaves_the_last_output(worker, hidden):
+    worker.execute("'kept'")
+    worker.execute("'shown once'", **hidden)
+    assert worker.execute(f"Out[{worker.count}], _{worker.count}").result == "('kept', 'kept')"
+
+
+def test_last_inputs_are_those_that_there_are(worker):
+    worker.execute("'last'")
+    worker.execute("exit")
+    assert "'last'" in worker.execute("%rerun").stdout
+    assert worker.execute("%history -l 2").stdout == "'last'\n%rerun\n"
 
 
 def test_without_history_the_input_is_not_kept(worker):

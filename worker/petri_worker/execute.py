@@ -29,13 +29,15 @@ class Executor:
         shell.forget_error()
         shell.interrupted = False
         shell.allow_stdin = bool(request.get("allow_stdin"))
-        shell.request_count = shell.execution_count = request["execution_count"]
         builtins.input = shell.raw_input
         getpass.getpass = shell.getpass
         shell.has_stdin = request.get("stdin") is not None
         silent = bool(request.get("silent"))
         store = bool(request.get("store_history", True)) and not silent
+        # What takes no number shows the next cell's, so that its value does not replace the last cell's in Out.
+        shell.request_count = shell.execution_count = request["execution_count"] + (not store)
         try:
+            shell.history_manager.begin(shell.request_count if store else None, request.get("missed") or ())
             with given(request.get("stdin"), request.get("env")):
                 code, refused = request["code"], request.get("refuse")
                 cell, failed = self._transform(code)
