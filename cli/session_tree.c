@@ -156,13 +156,13 @@ static void put_rows(const struct timeline *timeline, const struct timeline_tree
     json_auto_t *index = index_of(runs);
     char text[TIMELINE_TREE_BYTES];
     int wide = (int)strlen("cell");
-    for (size_t i = 0; i < timeline->n; i++) {
+    for (size_t i = 0; rows[i].node; i++) {
         const int width = (int)table_width(timeline_tree_text(&rows[i], text, sizeof text));
         wide = width > wide ? width : wide;
     }
     terminal_print("%-*s  %-3s  %-8s  %-13s  %-11s  %10s  %-10s  %s\n", wide, "cell", "now", "run", "started (UTC)",
                    "outcome", "time", "state", "code");
-    for (size_t i = 0; i < timeline->n; i++)
+    for (size_t i = 0; rows[i].node; i++)
         put_row(&rows[i], rows[i].node == timeline->current, json_object_get(index, rows[i].node->id), wide + 2);
 }
 

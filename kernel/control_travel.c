@@ -33,7 +33,8 @@ static void timeline(struct kernel *kernel, const struct request *request) {
     if (!images)
         return;
     reply_send(&kernel->jupyter, request, "petri_timeline_reply", NULL,
-               json_pack("{s:s, s:o, s:s?, s:I}", "status", "ok", "images", images, "current",
+               json_pack("{s:s, s:o, s:s?, s:s?, s:I}", "status", "ok", "images", images, "current",
+                         timeline->current ? timeline_shown(timeline->current)->id : NULL, "state",
                          timeline->current ? timeline->current->id : NULL, "bytes_kept",
                          timeline->current ? kept_bytes(kernel->runner.session) : 0));
 }
@@ -74,8 +75,8 @@ static void restore(struct kernel *kernel, const struct request *request) {
         reply_error(&kernel->jupyter, request, "SandboxError", error.text);
     else
         reply_send(&kernel->jupyter, request, "petri_restore_reply", NULL,
-                   json_pack("{s:s, s:s, s:i, s:s}", "status", "ok", "image", node->id, "execution_count",
-                             node->state.execution_count, "detail", told));
+                   json_pack("{s:s, s:s, s:i, s:s}", "status", "ok", "image", timeline_shown(node)->id,
+                             "execution_count", node->state.execution_count, "detail", told));
 }
 
 static bool is_text(const json_t *json) {

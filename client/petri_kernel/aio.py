@@ -287,7 +287,8 @@ class AsyncSession:
     async def open_trial(self) -> Trial:
         """The begin of attempt()."""
         async with self._in_turn():
-            trial = Trial(str((await self._begin())["current"]), self._kernel)
+            reply = await self._begin()
+            trial = Trial(str(reply.get("state") or reply["current"]), self._kernel)
         name = f"attempt-{secrets.token_hex(4)}"
         with contextlib.suppress(BadRequest):  # there are as many names as there may be: it stays as long as others do
             trial.image = str((await self._travel("petri_checkpoint_request", {"name": name}))["image"])

@@ -47,7 +47,8 @@ SHORT_ID = 8
 class Timeline:
     """The images of a session, in the order of their making, as a tree by their `parent`.
 
-    current: the one that the next run begins with. bytes_kept: the memory that is held for the others alone.
+    current: the one that the next run begins with; its `image` is not among `images` where a widget or an extension has
+    changed a state that has a name. bytes_kept: the memory that is held for the others alone.
     """
 
     images: tuple[Image, ...]
@@ -104,7 +105,9 @@ def _image(values: Mapping[str, Any]) -> Image:
 def make_timeline(reply: Mapping[str, Any]) -> Timeline:
     """A Timeline of the content of a petri_timeline_reply. Raises SessionError where that has no current image."""
     images = tuple(_image(values) for values in reply.get("images") or ())
-    return Timeline(images, image_of(images, reply.get("current")), int(reply.get("bytes_kept") or 0))
+    current = image_of(images, reply.get("current"))
+    current = dataclasses.replace(current, image=str(reply.get("state") or current.image))
+    return Timeline(images, current, int(reply.get("bytes_kept") or 0))
 
 
 def image_of(images: tuple[Image, ...], image: object) -> Image:

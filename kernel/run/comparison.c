@@ -53,7 +53,7 @@ void comparison_cancel(struct comparison *comparison, const char *why) {
 }
 
 static struct kept_image *image_of(const struct comparison *comparison, const struct timeline *timeline, int which) {
-    const struct timeline_node *node = timeline_find(timeline, comparison->id[which]);
+    const struct timeline_node *node = timeline_find_id(timeline, comparison->id[which]);
     return node ? node->image : NULL;
 }
 

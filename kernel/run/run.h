@@ -79,7 +79,7 @@ struct run_request {
     bool silent; /* only its status is published on iopub */
     bool allow_stdin;
     bool stop_on_error;
-    bool counts; /* takes an execution count, and is stored in the history: not silent, hidden or blank */
+    bool counts; /* takes an execution count, is stored in the history, and is a step: not silent, hidden or blank */
     int execution_count;
     json_t *missed; /* cells that the history of inputs in its image lacks: missed.h; owned, or NULL */
 };

@@ -165,7 +165,8 @@ static void trim_descriptors(struct runner *runner, char lost[LOST_NAMES_BYTES])
 static void trim(struct runner *runner) {
     char lost[LOST_NAMES_BYTES] = "";
     trim_descriptors(runner, lost);
-    while ((int64_t)runner->timeline.n_images > runner->limits.values[LIMIT_HISTORY] && drop_one(runner, lost))
+    while ((int64_t)timeline_count_kept(&runner->timeline) > runner->limits.values[LIMIT_HISTORY] &&
+           drop_one(runner, lost))
         ;
     trim_memory(runner, lost);
     tell_lost(runner, lost);
@@ -195,9 +196,10 @@ void travel_note(struct runner *runner) {
         session_forget(runner->session, image);
 }
 
-/* What a silent request and a message of a widget do belongs to the step before it. */
+/* What a request does that takes no number, as that of a front end's variable inspector, or a message of a widget,
+ * belongs to the step before it: who undoes the last cell sees no other step. */
 static bool is_step(const struct run *run) {
-    return run->asked.code && !run->asked.silent;
+    return run->asked.code && run->asked.counts;
 }
 
 bool travel_keeps(const struct run *run) {
@@ -221,7 +223,7 @@ const char *travel_image(const struct run *run) {
         return NULL;
     if (run->result.travelled || !current)
         return current ? current->id : NULL;
-    return is_step(run) || json_array_size(current->names) > 0 ? run->run_id : current->id;
+    return is_step(run) ? run->run_id : timeline_amended_id(&run->runner->timeline, run->run_id);
 }
 
 const char *travel_parent(const struct run *run) {
@@ -283,7 +285,7 @@ void travel_keep_branch(struct run *run) {
     if (r < 0)
         session_forget(runner->session, image);
     if (r == 0 && travel_names(run))
-        r = timeline_name(timeline, timeline_find(timeline, run->run_id), run->asked.spec.checkpoint);
+        r = timeline_name(timeline, timeline_find_id(timeline, run->run_id), run->asked.spec.checkpoint);
     if (r < 0)
         log_write(runner->log, LOG_LEVEL_ERROR, "one can't go back to a cell: no memory");
     trim(runner);
@@ -578,6 +580,6 @@ int travel_start(struct run *run) {
 }
 
 struct kept_image *travel_origin(const struct run *run) {
-    const struct timeline_node *node = timeline_find(&run->runner->timeline, run->result.parent);
+    const struct timeline_node *node = timeline_find_id(&run->runner->timeline, run->result.parent);
     return node ? node->image : NULL;
 }

@@ -2,7 +2,7 @@
  * travel.h - going back to images of earlier cells, and naming them.
  *
  * The runner's timeline has a node for each step of the session: what a committed cell has
- * left. Steps are the execute_requests that a user sees; what a silent request, a
+ * left. Steps are the execute_requests that take a number; what one without history, a silent or a blank one, a
  * widget's message or the preload has changed belongs to the step that it comes after.
  * All of it is the kernel process's own: no code of the session takes part.
  *

@@ -91,14 +91,6 @@ static void forget_oldest(struct timeline *timeline) {
             forget(timeline, i);
 }
 
-/* The newest one. */
-static struct timeline_node *find_id(const struct timeline *timeline, const char *id) {
-    size_t i = timeline->n;
-    while (i > 0 && strcmp(timeline->node[i - 1]->id, id) != 0)
-        i--;
-    return i > 0 ? timeline->node[i - 1] : NULL;
-}
-
 /* A new child of a node that may be forgotten ("": the first node); NULL on ENOMEM. */
 static struct timeline_node *make_node(struct timeline *timeline, const char *parent_id, const char *id,
                                        struct kept_image *image, const struct timeline_state *state) {
@@ -111,7 +103,7 @@ static struct timeline_node *make_node(struct timeline *timeline, const char *pa
         return NULL;
     }
     forget_oldest(timeline);
-    node->parent = find_id(timeline, parent_id);
+    node->parent = timeline_find_id(timeline, parent_id);
     node->order = timeline->next_order++;
     snprintf(node->id, sizeof node->id, "%s", id);
     snprintf(node->parent_id, sizeof node->parent_id, "%s", parent_id);
@@ -173,22 +165,61 @@ int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell 
     return r;
 }
 
+/* Whether a node amends the current one and nothing keeps it from doing so anew: a name, or what was made of it. */
+static bool amends_alone(const struct timeline *timeline, const struct timeline_node *node) {
+    bool alone = node->amends && node->parent == timeline->current && json_array_size(node->names) == 0;
+    for (size_t i = 0; alone && i < timeline->n; i++)
+        alone = timeline->node[i]->parent != node;
+    return alone;
+}
+
+/* The node that takes what changes the current one: that itself, one that has taken it before, so that a step with a
+ * name takes two places at most however often one goes back to it; or NULL for a new one. */
+static struct timeline_node *find_amended(const struct timeline *timeline) {
+    size_t i = timeline->n;
+    if (json_array_size(timeline->current->names) == 0)
+        return timeline->current;
+    while (i > 0 && !amends_alone(timeline, timeline->node[i - 1]))
+        i--;
+    return i > 0 ? timeline->node[i - 1] : NULL;
+}
+
+const char *timeline_amended_id(const struct timeline *timeline, const char *run_id) {
+    const struct timeline_node *node = find_amended(timeline);
+    return node ? node->id : run_id;
+}
+
+/* What redo leads to from a node, but for nodes that amend. */
+static struct timeline_node *next_step(const struct timeline_node *node) {
+    struct timeline_node *next = node->redo;
+    while (next && next->amends)
+        next = next->redo;
+    return next;
+}
+
 int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) {
-    struct timeline_node *node = timeline->current;
-    if (json_array_size(node->names) > 0) {
-        int r = make_current(timeline, run_id, image, state);
-        timeline->current->redo = node->redo; /* it is no step, so there is as much to go on to */
-        return r;
+    struct timeline_node *step = timeline->current, *node = find_amended(timeline);
+    int r = 0;
+    if (node) {
+        set_image(timeline, node, image);
+        set_state(node, state);
+        timeline->current = node;
+    } else {
+        r = make_current(timeline, run_id, image, state);
     }
-    set_image(timeline, node, image);
-    set_state(node, state);
+    if (r < 0 || timeline->current == step)
+        return r;
+    timeline->current->amends = true;
+    timeline->current->redo = next_step(step); /* it is no step, so there is as much to go on to */
     return 0;
 }
 
 void timeline_go(struct timeline *timeline, struct timeline_node *node) {
     struct timeline_node *from = timeline->current;
     const struct timeline_node *to = node;
+    if (from != node)
+        from->redo = next_step(from); /* the step is left as it is here */
     /* Up to what the two have in common, as timeline_measure_way(). */
     while (from != to)
         if (!to || (from && from->order > to->order)) {
@@ -215,7 +246,7 @@ void timeline_let_go(struct timeline *timeline, bool is_back) {
 static int worth(const struct timeline *timeline, const struct timeline_node *node) {
     if (node == timeline->aside)
         return 3;
-    return node == timeline->current->parent ? 2 : json_array_size(node->names) > 0;
+    return node == timeline_before(timeline, 1) ? 2 : json_array_size(node->names) > 0;
 }
 
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {

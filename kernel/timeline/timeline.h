@@ -61,7 +61,8 @@ struct timeline_cell {
 
 struct timeline_node {
     struct timeline_node *parent; /* NULL: the first one, or one whose parent is forgotten */
-    struct timeline_node *redo;   /* the child that was left last, or that of what it was amended; NULL for none */
+    struct timeline_node *redo;   /* the child that was left last, or the step after what it amends; NULL for none */
+    bool amends;                  /* no step: a later state of its parent's step, which had a name; timeline_amend() */
     uint64_t order;               /* of all nodes, by their making; greater than the parent's */
     char id[TIMELINE_ID_BYTES];
     char parent_id[TIMELINE_ID_BYTES]; /* "" for the first one */
@@ -118,11 +119,20 @@ int timeline_add_recorded(struct timeline *timeline, const struct timeline_cell 
                           const char *parent_id) MUST_CHECK;
 
 /* The current node's image is replaced by another one, which is stolen (NULL: it can't be kept): what has changed it is
- * no step of its own. But where the node has names, what they mean must not change: then a child of it is added, with
- * run_id as its id and neither execution count nor line, and becomes the current one. There has to be a current node.
- * 0 or -ENOMEM, then nothing is stolen. */
+ * no step of its own. But where the node has names, what they mean must not change: then a child that amends it has the
+ * image, and becomes the current one. It has timeline_amended_id() as its id, and neither execution count nor line.
+ * There has to be a current node. 0 or -ENOMEM, then nothing is stolen. */
 int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_image *image,
                    const struct timeline_state *state) MUST_CHECK;
+
+/* The id that the current node will have after timeline_amend() with this run_id: its own, where it has no names. */
+const char *timeline_amended_id(const struct timeline *timeline, const char *run_id);
+
+/* The node as people see it: of one that amends and has no name, the one that it amends. NULL for NULL. */
+const struct timeline_node *timeline_shown(const struct timeline_node *node);
+
+/* How many of the nodes that people see have an image. */
+size_t timeline_count_kept(const struct timeline *timeline);
 
 /* Moves to a node whose image is there. From each ancestor of the node that is left, whether one goes there or to
  * another branch, redo leads back to it. */
@@ -134,13 +144,16 @@ void timeline_hold(struct timeline *timeline);
 /* Holds it no longer; with is_back it becomes the current one again, and redo leads where it led before. */
 void timeline_let_go(struct timeline *timeline, bool is_back);
 
-/* The node that is n > 0 steps before the current one, or the last on that way that there is. NULL where the current
- * one has no parent. Its image may be gone; here and below. */
+/* The node that is n > 0 steps before the current one, or the last on that way that there is; one that amends belongs
+ * to the step that it amends. NULL where there is no step before. Its image may be gone; here and below. */
 struct timeline_node *timeline_before(const struct timeline *timeline, unsigned n);
 
 /* The node that is n > 0 steps on, where one has come from by going back, or the last on that way. NULL where there is
  * none. */
 struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n);
+
+/* The newest node with an id; NULL where there is none. */
+struct timeline_node *timeline_find_id(const struct timeline *timeline, const char *id);
 
 /* The node that a text means: a name, "first", the id of a run, a number as timeline_find_number() has it, or what no
  * other id than that of a run begins with, TIMELINE_SHORT_ID characters at least. The earlier of these wins. NULL where
@@ -148,7 +161,7 @@ struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text);
 
 /* The node of a cell with an execution count: in the line of the current node and its ancestors first, then the newest
- * one that has it. NULL where there is none. */
+ * one that has it; of those that amend it the current or the newest one. NULL where there is none. */
 struct timeline_node *timeline_find_number(const struct timeline *timeline, int number);
 
 /* How many nodes have ids that begin with a text, which has TIMELINE_SHORT_ID characters at least; else 0. */

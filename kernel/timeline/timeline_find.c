@@ -10,18 +10,60 @@
 
 enum { NOT_THERE = -1 };
 
-struct timeline_node *timeline_before(const struct timeline *timeline, unsigned n) {
-    struct timeline_node *node = timeline->current;
-    for (; n > 0 && node && node->parent; n--)
+/* Up over nodes that amend: the step that they belong to. One whose step is forgotten stands for it. */
+static struct timeline_node *step_of(struct timeline_node *node) {
+    while (node && node->amends && node->parent)
         node = node->parent;
+    return node;
+}
+
+/* On over nodes that amend: the state in which the step was left. */
+static struct timeline_node *end_of(struct timeline_node *node) {
+    while (node && node->redo && node->redo->amends)
+        node = node->redo;
+    return node;
+}
+
+struct timeline_node *timeline_before(const struct timeline *timeline, unsigned n) {
+    struct timeline_node *node = timeline->current, *step = step_of(node);
+    for (; n > 0 && step && step->parent; n--) {
+        node = step->parent;
+        step = step_of(node);
+    }
     return node == timeline->current ? NULL : node;
 }
 
 struct timeline_node *timeline_after(const struct timeline *timeline, unsigned n) {
-    struct timeline_node *node = timeline->current;
+    struct timeline_node *node = end_of(timeline->current);
     for (; n > 0 && node && node->redo; n--)
-        node = node->redo;
+        node = end_of(node->redo);
     return node == timeline->current ? NULL : node;
+}
+
+const struct timeline_node *timeline_shown(const struct timeline_node *node) {
+    while (node && node->amends && node->parent && json_array_size(node->names) == 0)
+        node = node->parent;
+    return node;
+}
+
+/* What the number of a step means: of nodes that amend it the current one, or the newest one that is there; else the
+ * step's own. */
+static struct timeline_node *latest_of(const struct timeline *timeline, struct timeline_node *step) {
+    if (timeline_shown(timeline->current) == step)
+        return timeline->current;
+    for (size_t i = timeline->n; i > 0; i--) {
+        struct timeline_node *node = timeline->node[i - 1];
+        if (node != step && node->image && timeline_shown(node) == step)
+            return node;
+    }
+    return step;
+}
+
+size_t timeline_count_kept(const struct timeline *timeline) {
+    size_t n = 0;
+    for (size_t i = 0; i < timeline->n; i++)
+        n += timeline->node[i]->image && timeline_shown(timeline->node[i]) == timeline->node[i];
+    return n;
 }
 
 /* The index of a name among a node's. */
@@ -39,11 +81,11 @@ struct timeline_node *timeline_find_name(const struct timeline *timeline, const 
     return NULL;
 }
 
-static struct timeline_node *find_id(const struct timeline *timeline, const char *id) {
-    for (size_t i = 0; i < timeline->n; i++)
-        if (strcmp(timeline->node[i]->id, id) == 0)
-            return timeline->node[i];
-    return NULL;
+struct timeline_node *timeline_find_id(const struct timeline *timeline, const char *id) {
+    size_t i = timeline->n;
+    while (i > 0 && strcmp(timeline->node[i - 1]->id, id) != 0)
+        i--;
+    return i > 0 ? timeline->node[i - 1] : NULL;
 }
 
 /* 0 where a text is no execution count. Part of an id may consist of digits; then it isn't the number 12 as 00000012.
@@ -64,10 +106,10 @@ struct timeline_node *timeline_find_number(const struct timeline *timeline, int 
         return NULL;
     for (struct timeline_node *node = timeline->current; node; node = node->parent)
         if (node->execution_count == number)
-            return node;
+            return latest_of(timeline, node);
     for (size_t i = timeline->n; i > 0; i--)
         if (timeline->node[i - 1]->execution_count == number)
-            return timeline->node[i - 1];
+            return latest_of(timeline, timeline->node[i - 1]);
     return NULL;
 }
 
@@ -107,7 +149,7 @@ const char *timeline_short_id(const struct timeline *timeline, const struct time
 struct timeline_node *timeline_find(const struct timeline *timeline, const char *text) {
     struct timeline_node *node = timeline_find_name(timeline, text);
     if (!node)
-        node = find_id(timeline, text); /* that of the first one is "first" */
+        node = timeline_find_id(timeline, text); /* that of the first one is "first" */
     if (!node)
         node = timeline_find_number(timeline, number_of(text));
     return node ? node : find_short_id(timeline, text);
@@ -136,7 +178,7 @@ int timeline_unname(struct timeline *timeline, const char *name) {
 }
 
 static bool is_cell(const struct timeline_node *node) {
-    return node->parent_id[0] != '\0';
+    return node->parent_id[0] != '\0' && !node->amends;
 }
 
 void timeline_measure_way(const struct timeline *timeline, const struct timeline_node *node,

@@ -87,6 +87,11 @@ static bool needs_id(const struct timeline *timeline, const struct timeline_node
     return node->image && node->parent_id[0] && (n > 1 || node->execution_count == 0);
 }
 
+/* Whether one can go there, or is there. */
+static bool is_there(const struct timeline *timeline, const struct timeline_node *node) {
+    return node->image || (timeline_shown(timeline->current) == node && timeline->current->image);
+}
+
 static void make_row(const struct timeline *timeline, const struct timeline_tree_row *tree, int64_t now_ms,
                      struct row *ret_row) {
     const struct timeline_node *node = tree->node;
@@ -94,10 +99,11 @@ static void make_row(const struct timeline *timeline, const struct timeline_tree
     char size[32];
     for (int i = 0; i < COLUMN_N; i++)
         text[i][0] = '\0';
-    ret_row->is_current = node == timeline->current;
+    const bool is_kept = is_there(timeline, node);
+    ret_row->is_current = node == timeline_shown(timeline->current);
     timeline_tree_text(tree, text[TREE], CELL_BYTES);
     snprintf(text[NOW], CELL_BYTES, "%s%s%s", ret_row->is_current ? "*" : "",
-             ret_row->is_current && !node->image ? " " : "", node->image ? "" : "gone");
+             ret_row->is_current && !is_kept ? " " : "", is_kept ? "" : "gone");
     snprintf(text[LINE], CELL_BYTES, "%s", node->line);
     if (node->started_ms > 0) {
         ago_text(now_ms - node->started_ms, text[WHEN], CELL_BYTES);
@@ -172,7 +178,7 @@ json_t *timeline_show(const struct timeline *timeline, int64_t now_ms) {
     struct row row;
     if (!rows)
         return NULL;
-    for (size_t i = 0; i < timeline->n; i++) {
+    for (size_t i = 0; rows[i].node; i++) {
         make_row(timeline, &rows[i], now_ms, &row);
         widen(&row, width);
     }
@@ -183,7 +189,7 @@ json_t *timeline_show(const struct timeline *timeline, int64_t now_ms) {
     bytes_append_text(&html, "<table>\n");
     add_text(&plain, &row, width);
     add_html(&html, &row, true, width);
-    for (size_t i = 0; i < timeline->n; i++) {
+    for (size_t i = 0; rows[i].node; i++) {
         make_row(timeline, &rows[i], now_ms, &row);
         add_text(&plain, &row, width);
         add_html(&html, &row, false, width);
@@ -194,21 +200,25 @@ json_t *timeline_show(const struct timeline *timeline, int64_t now_ms) {
     return json_pack("{s:s%, s:s%}", "text/plain", plain.data, plain.n, "text/html", html.data, html.n);
 }
 
-static json_t *node_json(const struct timeline_node *node) {
+static json_t *node_json(const struct timeline *timeline, const struct timeline_node *node) {
+    const struct timeline_node *parent = timeline_shown(node->parent);
+    const char *parent_id = parent ? parent->id : node->parent_id;
     json_t *count = node->execution_count > 0 ? json_integer(node->execution_count) : json_null();
     const uint64_t bytes = node->bytes_changed < INT64_MAX ? node->bytes_changed : INT64_MAX;
     return json_pack("{s:s, s:s?, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:s, s:b}", "image", node->id, "parent",
-                     node->parent_id[0] ? node->parent_id : NULL, "run_id", node->id, "execution_count", count,
-                     "code_first_line", node->line, "names", json_copy(node->names), "bytes_changed", (json_int_t)bytes,
-                     "files_changed", (json_int_t)node->files_changed, "wall_ms", (json_int_t)node->wall_ms, "started",
-                     node->started, "kept", node->image != NULL);
+                     parent_id[0] ? parent_id : NULL, "run_id", node->id, "execution_count", count, "code_first_line",
+                     node->line, "names", json_copy(node->names), "bytes_changed", (json_int_t)bytes, "files_changed",
+                     (json_int_t)node->files_changed, "wall_ms", (json_int_t)node->wall_ms, "started", node->started,
+                     "kept", is_there(timeline, node));
 }
 
 json_t *timeline_json(const struct timeline *timeline) {
     json_auto_t *array = json_array();
-    for (size_t i = 0; i < timeline->n; i++)
-        if (json_array_append_new(array, node_json(timeline->node[i])) < 0)
+    for (size_t i = 0; i < timeline->n; i++) {
+        const struct timeline_node *node = timeline->node[i];
+        if (timeline_shown(node) == node && json_array_append_new(array, node_json(timeline, node)) < 0)
             return NULL;
+    }
     return steal_pointer(array);
 }
 
@@ -259,7 +269,7 @@ const char *timeline_tell_way(const struct timeline *timeline, const struct time
                               size_t size) {
     struct timeline_way way;
     char number[32], undone[192], again[32], cells[32];
-    const int count = node->execution_count;
+    const int count = timeline_shown(node)->execution_count;
     const struct timeline_node *first = first_undone(timeline, node);
     timeline_measure_way(timeline, node, &way);
     undone_text(&way, first, undone, sizeof undone);
@@ -268,7 +278,10 @@ const char *timeline_tell_way(const struct timeline *timeline, const struct time
     if (node == timeline->current)
         snprintf(buf, size, "nothing changes: this is the %s%s", count > 0 ? "state" : "present state",
                  number_text(" after ", count, number, sizeof number));
-    else if (node->parent_id[0] == '\0')
+    else if (way.cells + way.again == 0)
+        snprintf(buf, size, "at the state%s, %s what was changed outside of cells since",
+                 number_text(" after ", count, number, sizeof number), node->amends ? "with" : "without");
+    else if (timeline_shown(node)->parent_id[0] == '\0')
         snprintf(buf, size, "back at the beginning: %s", undone);
     else if (way.again == 0)
         snprintf(buf, size, "back%s: %s", number_text(" before ", first->execution_count, number, sizeof number),

@@ -22,6 +22,7 @@ json_t *timeline_json(const struct timeline *timeline);
  *     "back at the beginning: 5 cells (from "x = 1" on), 2 files"       to the first one
  *     "on to [9]: 2 cells"                                              to a descendant
  *     "at [3], on another branch: 2 cells undone, 1 cell again"
+ *     "at the state after [7], without what was changed outside of cells since"    of one step: timeline_amend()
  *     "nothing changes: this is the state after [7]"
  * Numbers and lines of code are left out where cells have none; they are those of the first of the cells that are
  * undone. Returns buf, for which TIMELINE_WAY_BYTES are enough.

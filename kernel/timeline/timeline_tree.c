@@ -45,7 +45,9 @@ static int link_nodes(const struct timeline *timeline, struct link *link) {
     for (size_t i = 0; i < timeline->n; i++)
         link[i] = (struct link){.first_child = NONE};
     for (size_t i = 0; i < timeline->n; i++) {
-        const int parent = index_of(timeline, timeline->node[i]->parent);
+        if (timeline_shown(timeline->node[i]) != timeline->node[i])
+            continue;
+        const int parent = index_of(timeline, timeline_shown(timeline->node[i]->parent));
         int *list = parent == NONE ? &newest_root : &link[parent].first_child;
         link[i].next = *list;
         *list = (int)i;

@@ -30,7 +30,8 @@ struct timeline_tree_row {
     bool apart; /* its parent isn't where the drawing has it */
 };
 
-/* One row for each node, from the top; timeline->n of them, for free(3). NULL on ENOMEM. */
+/* One row for each node that people see (timeline_shown()), from the top, and one without a node at the end; for
+ * free(3). NULL on ENOMEM. */
 struct timeline_tree_row *timeline_tree_rows(const struct timeline *timeline) MUST_CHECK;
 
 /* The row's lines and its node: "│  ├─ [3]", "first", or "·" for one without a number. Returns buf. */

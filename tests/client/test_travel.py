@@ -342,6 +342,9 @@ def test_a_timeline_is_made_of_what_a_kernel_says():
     timeline = make_timeline(REPLY)
     assert timeline.images[0] == petri.Image("first", None, "first", names=("a", "b"), kept=True)
     assert (timeline.current, timeline.bytes_kept) == (timeline.images[1], 7)
+    assert make_timeline({**REPLY, "state": "r"}) == timeline
+    changed = make_timeline({**REPLY, "state": "changed since it has a name"}).current
+    assert (changed.image, changed.run_id) == ("changed since it has a name", "r")
     with pytest.raises(petri.SessionError, match="has no image 'x'"):
         make_timeline({**REPLY, "current": "x"})
 

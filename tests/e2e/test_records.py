@@ -324,7 +324,8 @@ def replay_session(session):
 
 def tree(session):
     """The parents of a session's runs and what they left, by their order and with runs as their place in it."""
-    listed = [row for row in json.loads(petri("runs", "--session", session, "--json").stdout) if row["summary"][0] != "%"]
+    rows = json.loads(petri("runs", "--session", session, "--json").stdout)
+    listed = [row for row in rows if not row["summary"].startswith("%")]
     place = {row["run_id"]: number for number, row in enumerate(listed)} | {"first": "first", None: None}
     return [(row["summary"], row["execution_count"], place[row["parent"]], place[row["image"]]) for row in listed]
 
@@ -371,6 +372,27 @@ def test_replay_of_a_session_with_branches_has_the_recorded_tree(database, start
     assert answer["same"] and answer["same_tree"], answer
     again = json.loads(petri("show", answer["runs"][0]["replay_run_id"], "--json").stdout)["report"]["session_id"]
     assert tree(again) == tree(first["session_id"])
+
+
+def test_replay_of_a_session_with_runs_that_take_no_number_has_the_recorded_tree(database, start):
+    """They belong to the step before them; a number that a cell had that was rolled back is taken all the same."""
+    kernel = start()
+    session = ask(kernel, "x = 1").report["session_id"]
+    ask(kernel, "import os; os._exit(1)")
+    hidden = kernel.ask("x += 1", {}, store_history=False)
+    assert hidden.report["image"] == kernel.control("petri_timeline_request")["current"]
+    ask(kernel, "%checkpoint named")
+    kernel.ask("x += 10", {}, store_history=False)
+    ask(kernel, " ")
+    assert ask(kernel, "x").result == "12"
+    ask(kernel, "%restore named")
+    assert ask(kernel, "x").result == "2"
+    assert ask(kernel, "Out").result == "{3: 2}"
+    kernel.close()
+    answer = replay_session(session)
+    assert answer["same"] and answer["same_tree"], answer
+    again = json.loads(petri("show", answer["runs"][0]["replay_run_id"], "--json").stdout)["report"]["session_id"]
+    assert tree(again) == tree(session)
 
 
 def test_replay_of_a_session_that_a_program_moved_has_the_recorded_tree(database, start):

@@ -576,7 +576,7 @@ static void test_redo_goes_on_to_what_was_left_by_going_to_a_state(void **state)
     harness_done(&h, "ok");
     expect_report("ok", two, true);
     free(harness_heard(&h, silent));
-    expect_travel("%redo", three, "At [3], on another branch: 1 cell undone, 1 cell again");
+    expect_travel("%redo", three, "On to [3]: 1 cell");
     expect_refusal("%redo", "UnknownImage", "%restore goes to any state of %timeline");
 }
 

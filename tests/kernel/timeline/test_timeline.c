@@ -248,7 +248,7 @@ static void test_amend_replaces_the_image(void **state) {
 
 static void test_amend_of_a_named_node_adds_a_child(void **state) {
     struct timeline *timeline = *state;
-    struct timeline_node *one = add(timeline, 1);
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
     struct kept_image *image = one->image;
     const struct timeline_state after = {.execution_count = 5};
     assert_int_equal(timeline_name(timeline, one, "clean"), 0);
@@ -260,7 +260,90 @@ static void test_amend_of_a_named_node_adds_a_child(void **state) {
     assert_int_equal(timeline->current->execution_count, 0);
     assert_int_equal(timeline->current->state.execution_count, 5);
     assert_int_equal(json_array_size(timeline->current->names), 0);
-    assert_ptr_equal(timeline_find(timeline, "1"), one);
+    assert_true(timeline->current->amends);
+    assert_ptr_equal(timeline_shown(timeline->current), one);
+    assert_int_equal(timeline_count_kept(timeline), 2);
+    assert_ptr_equal(timeline_find(timeline, "1"), timeline->current);
+    assert_ptr_equal(timeline_find(timeline, "amended"), timeline->current);
+    assert_ptr_equal(timeline_find(timeline, "clean"), one);
+    assert_ptr_equal(timeline_find(timeline, "run-1"), one);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline_find(timeline, "1")->parent, one);
+}
+
+static void amend(struct timeline *timeline, const char *id) {
+    const struct timeline_state nothing = {0};
+    const char *before = timeline_amended_id(timeline, id);
+    char expected[TIMELINE_ID_BYTES];
+    snprintf(expected, sizeof expected, "%s", before);
+    assert_int_equal(timeline_amend(timeline, id, new_image(), &nothing), 0);
+    assert_string_equal(timeline->current->id, expected);
+}
+
+static void test_what_amends_a_named_node_is_no_step_back_or_on(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    struct timeline_way way;
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    amend(timeline, "a");
+    struct timeline_node *a = timeline->current, *two = add(timeline, 2);
+    assert_ptr_equal(two->parent, a);
+    assert_ptr_equal(timeline_before(timeline, 1), a);
+    assert_ptr_equal(timeline_before(timeline, 2), first);
+    timeline_go(timeline, a);
+    assert_ptr_equal(timeline_before(timeline, 1), first);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline_after(timeline, 1), a);
+    assert_ptr_equal(timeline_after(timeline, 2), two);
+    timeline_measure_way(timeline, two, &way);
+    assert_int_equal(way.again, 2);
+    timeline_go(timeline, one);
+    assert_ptr_equal(timeline_after(timeline, 1), two);
+    amend(timeline, "b");
+    assert_ptr_not_equal(timeline->current, a);
+    assert_ptr_equal(timeline_after(timeline, 1), two);
+    assert_ptr_equal(timeline_before(timeline, 1), first);
+}
+
+static void test_step_that_is_left_at_its_name_is_come_back_to_there(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    amend(timeline, "a");
+    struct timeline_node *two = add(timeline, 2);
+    timeline_go(timeline, one);
+    timeline_go(timeline, first);
+    assert_ptr_equal(timeline_after(timeline, 1), one);
+    assert_ptr_equal(timeline_after(timeline, 2), two);
+}
+
+/* As often as one goes back to a name, where a front end runs its code after each line. */
+static void test_named_node_that_is_amended_again_and_again_has_one_more_image(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *one = add(timeline, 1), *two = add(timeline, 2);
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    for (int i = 0; i < 5; i++) {
+        timeline_go(timeline, one);
+        amend(timeline, "a");
+        amend(timeline, "b");
+        assert_int_equal(timeline->n_images, 4);
+        assert_int_equal(timeline_count_kept(timeline), 3);
+        assert_ptr_equal(timeline_after(timeline, 1), two);
+    }
+}
+
+static void test_amended_node_that_has_a_name_is_seen_and_no_step(void **state) {
+    struct timeline *timeline = *state;
+    struct timeline_node *first = timeline->current, *one = add(timeline, 1);
+    assert_int_equal(timeline_name(timeline, one, "clean"), 0);
+    amend(timeline, "a");
+    assert_int_equal(timeline_name(timeline, timeline->current, "later"), 0);
+    assert_ptr_equal(timeline_shown(timeline->current), timeline->current);
+    assert_int_equal(timeline_count_kept(timeline), 3);
+    assert_ptr_equal(timeline_before(timeline, 1), first);
+    amend(timeline, "b");
+    assert_string_equal(timeline_shown(timeline->current)->id, "a");
+    assert_ptr_equal(timeline_before(timeline, 1), first);
 }
 
 static void test_find_of_each_kind_of_text_finds_it(void **state) {
@@ -576,6 +659,10 @@ int main(void) {
         WITH_TIMELINE(test_go_to_another_branch_leaves_a_way_on_in_the_one_that_is_left),
         WITH_TIMELINE(test_amend_replaces_the_image),
         WITH_TIMELINE(test_amend_of_a_named_node_adds_a_child),
+        WITH_TIMELINE(test_what_amends_a_named_node_is_no_step_back_or_on),
+        WITH_TIMELINE(test_step_that_is_left_at_its_name_is_come_back_to_there),
+        WITH_TIMELINE(test_named_node_that_is_amended_again_and_again_has_one_more_image),
+        WITH_TIMELINE(test_amended_node_that_has_a_name_is_seen_and_no_step),
         WITH_TIMELINE(test_find_of_each_kind_of_text_finds_it),
         WITH_TIMELINE(test_go_to_a_branch_whose_root_is_forgotten_goes_there),
         WITH_TIMELINE(test_find_of_the_beginning_of_an_id_finds_the_only_one_that_has_it),
