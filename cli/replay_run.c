@@ -119,7 +119,7 @@ static void redaction_of(const struct arguments *arguments, struct patterns **re
     if (config_load(arguments->values[OPTION_CONFIG], NULL, &config, NULL) < 0)
         return;
     json_auto_t *values = config_variables(&config);
-    if (patterns_create(config.redact, ret_patterns) < 0 || !variables_add_all(variables, values))
+    if (patterns_create(config.redact, ret_patterns) < 0 || variables_add_all(variables, values) < 0)
         terminal_complain("There is no memory to redact with: what was redacted shows as a difference.");
     config_fini(&config);
 }

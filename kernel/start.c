@@ -164,7 +164,7 @@ static void tell_apart(struct runner *runner) {
 static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
     json_auto_t *variables = config_variables(&kernel->config);
-    if (!variables_add_all(&kernel->accounts.variables, variables))
+    if (variables_add_all(&kernel->accounts.variables, variables) < 0)
         error_set(&start->broken, ENOMEM, "there is no memory");
     const struct launch launch = {.host = &start->host,
                                   .paths = &start->paths,

@@ -1,9 +1,9 @@
 /*
- * variables.c - a list that is searched in whole for each text, and a reader of lines as IPython reads them.
+ * variables.c - a sorted list in which each place of a text is looked up, and a reader of lines as IPython reads them.
  *
- * Values are a cell's: they may overlap in a text, and take long to find in it. So the
- * text has a byte for each of its own that says which value it is of, and a search has a
- * deadline, after which the whole text counts as found.
+ * A bit for the first bytes of each value tells most places apart from all values. Values
+ * are a cell's: they may be like each other, overlap in a text, and take long to find in
+ * it. So a search has a deadline, after which the whole text counts as found.
  *
  * What follows %env or %set_env is split at the first "=", or before it at the first
  * blank: there IPython refuses the name. Both are stripped. IPython takes the line without "%" where it is
@@ -18,7 +18,7 @@
 #include "kernel/base/clock.h"
 #include "kernel/records/secrets.h"
 
-#include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,32 +30,68 @@ struct assignment {
     bool is_joined; /* of several lines */
 };
 
+enum { WORK_BYTES = 1 << 20 }; /* that are compared between two looks at the clock */
+
 void variables_fini(struct variables *variables) {
-    for (size_t i = 0; i < variables->n; i++)
-        free(variables->rows[i].value);
-    variables->n = 0;
+    for (size_t i = 0; i < variables->n; i++) {
+        free(variables->rows[i]->value);
+        free(variables->rows[i]);
+    }
+    free(variables->rows);
+    *variables = (struct variables){0};
 }
 
-static bool knows(const struct variables *variables, const char *value, size_t bytes) {
-    for (size_t i = 0; i < variables->n; i++)
-        if (variables->rows[i].bytes == bytes && memcmp(variables->rows[i].value, value, bytes) == 0)
-            return true;
-    return false;
+/* The bit of a text's first bytes, of which there are enough. */
+static size_t filter_bit(const char *text) {
+    uint64_t first = 0;
+    memcpy(&first, text, VARIABLES_VALUE_BYTES_MIN);
+    return first * 0x9e3779b97f4a7c15u >> 48;
+}
+_Static_assert(VARIABLES_FILTER_BITS == 1 << (64 - 48), "each bit is there");
+
+static bool filter_has(const struct variables *variables, const char *text) {
+    const size_t bit = filter_bit(text);
+    return variables->filter[bit / 64] >> bit % 64 & 1;
 }
 
-/* Makes room for one; false where all stay. */
-static bool forget_oldest(struct variables *variables) {
-    size_t i = 0;
-    if (variables->n < VARIABLES_MAX)
-        return true;
-    while (i < variables->n && variables->rows[i].stays)
-        i++;
-    if (i == variables->n)
-        return false;
-    free(variables->rows[i].value);
-    memmove(&variables->rows[i], &variables->rows[i + 1], (variables->n - i - 1) * sizeof variables->rows[0]);
-    variables->n--;
-    return true;
+/* As strcmp(3), of a value and a text. */
+static int compare(const struct variable *row, const char *text, size_t bytes) {
+    int order = memcmp(row->value, text, row->bytes < bytes ? row->bytes : bytes);
+    return order ? order : (row->bytes > bytes) - (row->bytes < bytes);
+}
+
+/* How many values come before a text, or are equal to it. Counts the bytes that it looks at. */
+static size_t rank(const struct variables *variables, const char *text, size_t bytes, size_t *work) {
+    size_t low = 0, high = variables->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct variable *row = variables->rows[middle];
+        *work += row->bytes < bytes ? row->bytes : bytes;
+        if (compare(row, text, bytes) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * The longest value that a text begins with, or NULL. It comes last of the values up
+ * to the text, or is one with which that one begins, too.
+ */
+static const struct variable *longest_at(const struct variables *variables, const char *text, size_t bytes,
+                                         size_t *work) {
+    while (bytes >= VARIABLES_VALUE_BYTES_MIN) {
+        const size_t n = rank(variables, text, bytes, work);
+        const struct variable *row = n > 0 ? variables->rows[n - 1] : NULL;
+        size_t common = 0;
+        while (row && common < row->bytes && common < bytes && row->value[common] == text[common])
+            common++;
+        if (!row || common == row->bytes)
+            return row;
+        bytes = common;
+    }
+    return NULL;
 }
 
 /* A name in a mark has nothing that could end the mark. */
@@ -65,30 +101,84 @@ static void set_kind(struct variable *row, const char *name) {
     row->kind[strlen("variable ") + strspn(row->kind + strlen("variable "), letters)] = '\0';
 }
 
-bool variables_add(struct variables *variables, const char *name, const char *value, size_t bytes, bool stays) {
-    struct variable row = {.bytes = bytes < VARIABLES_VALUE_BYTES ? bytes : VARIABLES_VALUE_BYTES, .stays = stays};
-    if (bytes < VARIABLES_VALUE_BYTES_MIN || knows(variables, value, row.bytes))
-        return true;
-    row.value = malloc(row.bytes);
-    if (!row.value)
-        return false;
-    if (!forget_oldest(variables)) {
-        free(row.value);
-        return true;
+/* Puts a row at its place. The row is stolen if that succeeds. */
+static bool insert(struct variables *variables, size_t at, struct variable *row) {
+    if (variables->n == variables->room) {
+        const size_t room = variables->room ? variables->room * 2 : 16;
+        struct variable **rows = reallocarray(variables->rows, room, sizeof *rows);
+        if (!rows)
+            return false;
+        variables->rows = rows;
+        variables->room = room;
     }
-    memcpy(row.value, value, row.bytes);
-    set_kind(&row, name);
-    variables->rows[variables->n++] = row;
+    memmove(&variables->rows[at + 1], &variables->rows[at], (variables->n - at) * sizeof variables->rows[0]);
+    variables->rows[at] = row;
+    variables->n++;
+    const size_t bit = filter_bit(row->value);
+    variables->filter[bit / 64] |= (uint64_t)1 << bit % 64;
     return true;
 }
 
-bool variables_add_all(struct variables *variables, const json_t *values) {
+static int add_row(struct variables *variables, size_t at, const char *name, const char *value, size_t bytes,
+                   uint64_t only_for) {
+    struct variable *row = malloc(sizeof *row);
+    char *copy = malloc(bytes);
+    if (row && copy) {
+        *row = (struct variable){.value = memcpy(copy, value, bytes), .bytes = bytes, .only_for = only_for};
+        set_kind(row, name);
+    }
+    if (row && copy && insert(variables, at, row))
+        return 0;
+    free(copy);
+    free(row);
+    return -ENOMEM;
+}
+
+int variables_add(struct variables *variables, enum variable_source source, uint64_t run, const char *name,
+                  const char *value, size_t bytes) {
+    size_t work = 0;
+    bytes = bytes < VARIABLES_VALUE_BYTES ? bytes : VARIABLES_VALUE_BYTES;
+    if (bytes < VARIABLES_VALUE_BYTES_MIN)
+        return 0;
+    const size_t at = rank(variables, value, bytes, &work);
+    const struct variable *before = at > 0 ? variables->rows[at - 1] : NULL;
+    if (before && before->only_for == 0 && compare(before, value, bytes) == 0)
+        return 0;
+    const bool fits =
+        source == VARIABLE_CONFIGURED || (variables->used[source].n < VARIABLES_MAX &&
+                                          variables->used[source].bytes + bytes <= VARIABLES_BYTES_MAX);
+    const int r = fits || run > 0 ? add_row(variables, at, name, value, bytes, fits ? 0 : run) : -ENOSPC;
+    if (r < 0 || !fits)
+        return r < 0 ? r : -ENOSPC;
+    variables->used[source].n++;
+    variables->used[source].bytes += bytes;
+    return 0;
+}
+
+void variables_forget(struct variables *variables, uint64_t run) {
+    size_t kept = 0;
+    for (size_t i = 0; i < variables->n; i++) {
+        struct variable *row = variables->rows[i];
+        if (row->only_for != run) {
+            variables->rows[kept++] = row;
+            continue;
+        }
+        free(row->value);
+        free(row);
+    }
+    variables->n = kept;
+}
+
+int variables_add_all(struct variables *variables, const json_t *values) {
     const char *name;
     json_t *value;
-    bool ok = true;
-    json_object_foreach((json_t *)values, name, value) ok &=
-        variables_add(variables, name, json_string_value(value), json_string_length(value), true);
-    return ok;
+    int r = 0;
+    json_object_foreach((json_t *)values, name, value) {
+        const int added = variables_add(variables, VARIABLE_CONFIGURED, 0, name, json_string_value(value),
+                                        json_string_length(value));
+        r = r < 0 ? r : added;
+    }
+    return r;
 }
 
 static bool is_blank(char c) {
@@ -183,54 +273,46 @@ static void copy_name(const char *code, const struct assignment *assignment, cha
              code + assignment->name);
 }
 
-bool variables_read_code(struct variables *variables, const char *code, size_t bytes) {
+int variables_read_code(struct variables *variables, const char *code, size_t bytes) {
     struct lines lines = read_lines(code, bytes);
     struct assignment assignment;
     char name[VARIABLES_KIND_BYTES];
-    bool ok = true;
-    while (next_assignment(&lines, &assignment)) {
+    int r = 0;
+    while (r == 0 && next_assignment(&lines, &assignment)) {
         copy_name(code, &assignment, name, sizeof name);
         if (is_itself(code, &assignment))
-            ok &= variables_add(variables, name, code + assignment.value, assignment.value_bytes, false);
+            r = variables_add(variables, VARIABLE_IN_CODE, 0, name, code + assignment.value, assignment.value_bytes);
     }
-    return ok;
-}
-
-/* Writes at each byte of a value in the text the number of its row, from 1. */
-static void find_row(const struct variables *variables, size_t row, const char *text, size_t bytes,
-                     unsigned char *owners) {
-    const struct variable *variable = &variables->rows[row];
-    const char *found = text, *end = text + bytes;
-    while ((found = memmem(found, (size_t)(end - found), variable->value, variable->bytes))) {
-        memset(owners + (found - text), (int)row + 1, variable->bytes);
-        found += variable->bytes;
-    }
-}
-
-static void add_hits(const struct variables *variables, const unsigned char *owners, size_t bytes, struct bytes *hits) {
-    for (size_t at = 0, start; at < bytes;) {
-        for (start = at++; at < bytes && owners[at] == owners[start];)
-            at++;
-        if (owners[start])
-            bytes_append(hits, &(struct secrets_hit){start, at, variables->rows[owners[start] - 1].kind},
-                         sizeof(struct secrets_hit));
-    }
+    return r;
 }
 
 void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
                     struct bytes *hits) {
-    auto_free unsigned char *owners = bytes ? calloc(bytes, 1) : NULL;
-    hits->failed |= bytes && !owners;
-    for (size_t row = 0; owners && row < variables->n; row++) {
-        if (clock_us() > deadline_us) {
-            bytes_append(hits, &(struct secrets_hit){0, bytes, "all, as the values of variables take too long to find"},
-                         sizeof(struct secrets_hit));
-            return;
+    struct secrets_hit hit = {0};
+    const size_t before = hits->n;
+    size_t work = WORK_BYTES;
+    for (size_t at = 0; at + VARIABLES_VALUE_BYTES_MIN <= bytes && hit.end < bytes; at++) {
+        if (!filter_has(variables, text + at))
+            continue;
+        if (work >= WORK_BYTES && clock_us() > deadline_us) {
+            hits->n = before;
+            hit = (struct secrets_hit){0, bytes, "all, as the values of variables take too long to find"};
+            break;
         }
-        find_row(variables, row, text, bytes, owners);
+        work = work >= WORK_BYTES ? 0 : work;
+        const struct variable *row = longest_at(variables, text + at, bytes - at, &work);
+        if (!row)
+            continue;
+        const size_t end = row->bytes < VARIABLES_VALUE_BYTES ? at + row->bytes : bytes;
+        if (at >= hit.end) {
+            if (hit.kind)
+                bytes_append(hits, &hit, sizeof hit);
+            hit = (struct secrets_hit){at, end, row->kind};
+        }
+        hit.end = end > hit.end ? end : hit.end;
     }
-    if (owners)
-        add_hits(variables, owners, bytes, hits);
+    if (hit.kind)
+        bytes_append(hits, &hit, sizeof hit);
 }
 
 void variables_find_in_code(const char *code, size_t bytes, struct bytes *hits) {

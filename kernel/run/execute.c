@@ -149,6 +149,25 @@ static json_t *make_frame(const struct config *config, const struct run *run, js
                      "stdin", run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
 }
 
+/* A cell whose values can't be kept out of later records is not run, and its code is not recorded. */
+static void note_variables(struct run *run) {
+    char why[160];
+    const json_t *code = run->asked.code;
+    const int r = variables_read_code(&run->runner->accounts->variables, json_string_value(code),
+                                      json_string_length(code));
+    if (r == 0)
+        return;
+    snprintf(why, sizeof why,
+             r == -ENOMEM ? "there is no memory to keep the values of its %%env out of the records"
+                          : "with its %%env there are more values than petri can keep out of its records (%d, or %d MiB); "
+                            "restart the kernel, or set them with os.environ",
+             VARIABLES_MAX, VARIABLES_BYTES_MAX >> 20);
+    if (run->result.outcome == OUTCOME_OK)
+        run_set_outcome(run, OUTCOME_REFUSED, why);
+    json_decref(run->asked.code);
+    run->asked.code = json_string("# not recorded: it has more values of variables than can be taken out");
+}
+
 static void begin_execute(struct run *run, json_t **ret_frame) {
     struct runner *runner = run->runner;
     json_t *code = json_object_get(run->request->message.content, "code");
@@ -159,8 +178,7 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
     if (json_is_string(code)) {
         run->asked.code = json_incref(code);
         digest_bytes(json_string_value(code), json_string_length(code), run->asked.code_sha256);
-        if (!variables_read_code(&runner->accounts->variables, json_string_value(code), json_string_length(code)))
-            log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
+        note_variables(run);
     }
     const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
     const bool asks = run->result.outcome == OUTCOME_OK && travel_is_question(code);

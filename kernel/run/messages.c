@@ -23,6 +23,7 @@
 #include "kernel/run/watchdog.h"
 #include "kernel/worker/published.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,13 +131,19 @@ static const char *on_input(struct run *run, const struct wire_frame *wire) {
     return input_ask(run, wire->json);
 }
 
-/* It is believed, as it can only take more out of what is stored. */
+/* It is believed, as it can only take more out of what is stored. A cell with one that can't be noted is undone. */
 static const char *on_variable(struct run *run, const struct wire_frame *wire) {
     const json_t *value = json_object_get(wire->json, "value");
-    if (!variables_add(&run->runner->accounts->variables, json_string_value(json_object_get(wire->json, "name")),
-                       json_string_value(value), json_string_length(value), false))
-        return "there is no memory for the value of a variable";
-    return NULL;
+    const int r = variables_add(&run->runner->accounts->variables, VARIABLE_TOLD, run->number,
+                                json_string_value(json_object_get(wire->json, "name")), json_string_value(value),
+                                json_string_length(value));
+    if (r == -ENOSPC) {
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
+                 "set more variables with %%env than petri can keep out of its records (%d values or %d MiB)",
+                 VARIABLES_MAX, VARIABLES_BYTES_MAX >> 20);
+        return "too many variables";
+    }
+    return r == -ENOMEM ? "there is no memory for the value of a variable" : NULL;
 }
 
 /* The frames that a cell may send; any other one breaks the wire. */

@@ -12,6 +12,7 @@
 #include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
+#include "kernel/run/accounts.h"
 #include "kernel/run/collect.h"
 #include "kernel/run/input.h"
 #include "kernel/run/travel.h"
@@ -142,6 +143,7 @@ static void conclude(struct runner *runner, struct run *run) {
     end_cell(runner, run);
     if (kind->after)
         kind->after(run);
+    variables_forget(&runner->accounts->variables, run->number);
     bool gives_back = run->result.rolled_back;
     if (!run->beside)
         runner->version++;

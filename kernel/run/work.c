@@ -157,8 +157,11 @@ static void fail_died(struct run *run) {
         run_fail(run, OUTCOME_CRASH);
 }
 
+/* Whoever has ended the exchange may have said more. */
 static void fail_broken(struct run *run, const char *why) {
-    snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "broke petri's control channel (%s)", why);
+    if (run->result.facts.detail[0] == '\0')
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
+                 "broke petri's control channel (%s)", why);
     run_fail(run, OUTCOME_CRASH);
 }
 

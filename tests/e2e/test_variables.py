@@ -103,6 +103,68 @@ def test_cell_that_loses_its_variable_says_how_it_was(start):
     assert kernel.value("%env KEPT") == repr(VALUE)
 
 
+BOUND = 8192  # kernel/records/variables.h: of lines of code, and the same of what cells say
+
+FORGED = """import json, os, struct
+def say(**frame):
+    body = json.dumps(dict(frame, type="variable")).encode()
+    os.write(3, struct.pack("<II", len(body), 0) + body)
+for i in range({n}):
+    say(name="N%d" % i, value="unlikely-%06d" % i)
+"""
+COMPUTED = """for i in range({n}):
+    _ = get_ipython().run_line_magic("env", "N=unlikely-%06d" % i)
+"""
+
+
+def in_code(n):
+    """Of another magic, for petri reads these lines, too: IPython takes minutes for as many of its own."""
+    return "%%writefile /tmp/lines\n" + "\n".join(f"%env N=unlikely-{i:06d}" for i in range(n))
+
+
+FILLS = {"forged": FORGED.format, "computed": COMPUTED.format, "code": lambda n: in_code(n)}
+KEY = "zanzibar-quokka-lamp"
+
+
+def shown(cell):
+    result = subprocess.run([PETRI, "show", cell.report["run_id"]], capture_output=True, text=True, check=True)
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("fill", "n"),
+    [
+        ("forged", 3000),
+        ("computed", BOUND + 100),
+        ("code", BOUND + 100),
+        pytest.param("forged", BOUND + 100, marks=pytest.mark.thorough),
+        pytest.param("computed", 3000, marks=pytest.mark.thorough),
+        pytest.param("code", 3000, marks=pytest.mark.thorough),
+    ],
+)
+def test_values_before_and_after_very_many_others_are_not_recorded(stored, start, fill, n):
+    kernel = start()
+    kernel.good(f"%env SECRETKEY={KEY}")
+    filled = kernel.run(FILLS[fill](n=n))
+    if n < BOUND:
+        assert filled.ok
+    else:
+        assert filled.ename == ("CellRefused" if fill == "code" else "CellCrashed")
+        assert "petri can keep out of its records" in filled.reply["evalue"]
+    assert "[redacted: variable SECRETKEY]" in shown(kernel.good("import os; print('two', os.environ['SECRETKEY'])"))
+    last = kernel.run(f"print('unlikely-{min(n, BOUND) - 2:06d}')")
+    assert "unlikely-" not in shown(last)
+    if kernel.run(f"%env LATE={VALUE}\nprint('{VALUE}')").ok:
+        kernel.run(f"print('{VALUE}')")
+    kernel.run(f"half = {OTHER[:7]!r}")
+    kernel.run(f"%env COMPUTED={{half}}{OTHER[7:]}\nprint(half + {OTHER[7:]!r})")
+    kernel.close()
+    for value in KEY, VALUE, OTHER:
+        assert value.encode() not in stored()
+    if fill != "forged":  # there its code has it
+        assert b"unlikely-0" not in stored()
+
+
 def test_configuration_check_shows_no_value(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"variables": {"GIVEN": VALUE, "PATH": OTHER, "BAD": [VALUE]}}))

@@ -2,6 +2,7 @@
 #include "kernel/records/redact.h"
 #include "kernel/records/secrets.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 
 #define MARK "[redacted: variable]"
 #define MARK_OF(name) "[redacted: variable " name "]"
+
+enum { OVERLAPS = 134 };
 
 static struct variables variables;
 
@@ -32,11 +35,11 @@ static void check(size_t (*redact)(const struct redaction *, const char *, size_
 }
 
 static void add(const char *name, const char *value) {
-    assert_true(variables_add(&variables, name, value, strlen(value), false));
+    assert_int_equal(variables_add(&variables, VARIABLE_TOLD, 1, name, value, strlen(value)), 0);
 }
 
 static void read_code(const char *code) {
-    assert_true(variables_read_code(&variables, code, strlen(code)));
+    assert_int_equal(variables_read_code(&variables, code, strlen(code)), 0);
 }
 
 static void test_variables_of_lines_of_code_are_taken_out_of_them(void **state) {
@@ -117,34 +120,99 @@ static void test_variables_names_can_not_end_a_mark(void **state) {
     check(redact_text, "second-value", expected);
 }
 
-static void test_variables_forget_the_oldest_and_never_the_configured(void **state) {
-    char value[32];
-    (void)state;
-    assert_true(variables_add(&variables, "KEY", "configured", 10, true));
-    for (int i = 0; i < VARIABLES_MAX; i++) {
-        snprintf(value, sizeof value, "value-%04d", i);
-        add("A", value);
-        add("A", value);
+/* Fills what a source may have, with values of bytes bytes each. Returns how many those are. */
+static size_t fill(enum variable_source source, const char *begin, size_t bytes) {
+    char *value = malloc(bytes + 1);
+    size_t n = 0;
+    int r = 0;
+    assert_non_null(value);
+    while (r == 0) {
+        memset(value, '.', bytes);
+        snprintf(value, bytes + 1, "%s-%06zu", begin, n);
+        value[strlen(value)] = '.';
+        r = variables_add(&variables, source, 1, "FULL", value, bytes);
+        n += r == 0;
     }
-    assert_int_equal(variables.n, VARIABLES_MAX);
-    check(redact_text, "configured value-0000 value-0001", MARK_OF("KEY") " value-0000 " MARK_OF("A"));
-    variables_fini(&variables);
-    for (int i = 0; i < VARIABLES_MAX; i++) {
-        snprintf(value, sizeof value, "value-%04d", i);
-        assert_true(variables_add(&variables, "A", value, strlen(value), true));
-    }
-    add("B", "one more");
-    check(redact_text, "value-0000 one more", MARK_OF("A") " one more");
+    free(value);
+    assert_int_equal(r, -ENOSPC);
+    return n;
 }
 
-static void test_variables_of_a_great_length_are_known_by_their_beginning(void **state) {
+static void expect_known(const char *value, const char *expected) {
+    check(redact_text, value, expected);
+}
+
+/* Whoever fills the list, in whichever order, and with values of whichever size. */
+static void test_variables_of_a_full_source_are_refused_and_none_is_forgotten(void **state) {
+    static const size_t sizes[] = {16, 4096, VARIABLES_VALUE_BYTES - 1};
+    static const enum variable_source sources[] = {VARIABLE_IN_CODE, VARIABLE_TOLD};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t k = 0; k < sizeof sources / sizeof sources[0]; k++) {
+            const enum variable_source other = sources[1 - k];
+            assert_int_equal(variables_add(&variables, VARIABLE_CONFIGURED, 0, "KEY", "configured", 10), 0);
+            assert_int_equal(variables_add(&variables, sources[k], 1, "EARLY", "early value", 11), 0);
+            const size_t n = fill(sources[k], "full", sizes[i]);
+            assert_true(n > 0 && n <= VARIABLES_MAX && n * sizes[i] <= VARIABLES_BYTES_MAX);
+            assert_int_equal(variables_add(&variables, other, 1, "OTHER", "of the other", 12), 0);
+            assert_int_equal(variables_add(&variables, VARIABLE_CONFIGURED, 0, "LATE", "configured late", 15), 0);
+            assert_int_equal(variables_add(&variables, sources[k], 1, "EARLY", "early value", 11), 0);
+            expect_known("early value, of the other, configured, configured late",
+                         MARK_OF("EARLY") ", " MARK_OF("OTHER") ", " MARK_OF("KEY") ", " MARK_OF("LATE"));
+            variables_fini(&variables);
+        }
+    }
+}
+
+static void test_variables_over_the_bound_are_known_to_the_end_of_their_run(void **state) {
+    (void)state;
+    fill(VARIABLE_TOLD, "full", 16);
+    variables_forget(&variables, 1);
+    assert_int_equal(variables_add(&variables, VARIABLE_TOLD, 2, "A", "one too many", 12), -ENOSPC);
+    assert_int_equal(variables_add(&variables, VARIABLE_TOLD, 3, "B", "one too many", 12), -ENOSPC);
+    const size_t n = variables.n;
+    variables_forget(&variables, 2);
+    assert_int_equal(variables.n, n - 1);
+    expect_known("one too many", MARK_OF("B"));
+    variables_forget(&variables, 3);
+    expect_known("one too many", "one too many");
+    assert_int_equal(variables_add(&variables, VARIABLE_IN_CODE, 0, "C", "one too many", 12), 0);
+    expect_known("one too many, full-000000..... full-000001.....",
+                 MARK_OF("C") ", " MARK_OF("FULL") " " MARK_OF("FULL"));
+}
+
+static void test_variables_of_code_over_the_bound_are_not_noted(void **state) {
+    (void)state;
+    fill(VARIABLE_IN_CODE, "full", 16);
+    variables_forget(&variables, 1);
+    const size_t n = variables.n;
+    assert_int_equal(variables_read_code(&variables, "%env A=one too many\n%env B=and two", 34), -ENOSPC);
+    assert_int_equal(variables.n, n);
+}
+
+/* The longest that stands at a place counts, whatever else begins as it does. */
+static void test_variables_that_begin_alike_are_told_apart(void **state) {
+    (void)state;
+    add("SHORT", "common");
+    add("LONG", "common beginning");
+    add("OTHER", "common beginning and more");
+    add("LAST", "commons");
+    expect_known("common.", MARK_OF("SHORT") ".");
+    expect_known("common beginnin", MARK_OF("SHORT") " beginnin");
+    expect_known("common beginning and", MARK_OF("LONG") " and");
+    expect_known("common beginning and more", MARK_OF("OTHER"));
+    expect_known("commons", MARK_OF("LAST"));
+    expect_known("commo", "commo");
+}
+
+static void test_variables_of_a_great_length_are_taken_out_from_their_beginning_on(void **state) {
     char *text = malloc(VARIABLES_VALUE_BYTES + 6);
     (void)state;
     assert_non_null(text);
     memset(text, 'x', VARIABLES_VALUE_BYTES);
     memcpy(text + VARIABLES_VALUE_BYTES, "after", 6);
     add("A", text);
-    check(redact_text, text, MARK_OF("A") "after");
+    check(redact_text, text, MARK_OF("A"));
     free(text);
 }
 
@@ -157,7 +225,7 @@ static void test_variables_of_hostile_code_take_linear_time(void **state) {
         bytes_append_text(&code, "xxxxxxxxxxxxxxxx");
     while (code.n < 6 * LONG_TEXT_BYTES)
         bytes_append_text(&code, "\n%env A=1");
-    assert_true(variables_read_code(&variables, code.data, code.n));
+    assert_int_equal(variables_read_code(&variables, code.data, code.n), 0);
     redact_code(&(struct redaction){.variables = &variables}, code.data, code.n, &out);
     assert_true(bytes_ok(&out));
     bytes_fini(&code);
@@ -165,7 +233,7 @@ static void test_variables_of_hostile_code_take_linear_time(void **state) {
 }
 
 static void check_all_found(int64_t deadline_us, const char *kind) {
-    static char text[500 * (VARIABLES_MAX + VARIABLES_VALUE_BYTES_MIN - 1)]; /* of whole values of the last row */
+    static char text[500 * OVERLAPS];
     struct bytes hits = {0};
     memset(text, 'a', sizeof text);
     variables_find(&variables, text, sizeof text, deadline_us, &hits);
@@ -178,11 +246,11 @@ static void check_all_found(int64_t deadline_us, const char *kind) {
 
 /* Values that lie over each other at each byte of a text, and a search that has no time. */
 static void test_variables_that_overlap_take_no_more_memory_than_the_text(void **state) {
-    char value[VARIABLES_MAX + VARIABLES_VALUE_BYTES_MIN] = "";
+    char value[OVERLAPS] = "";
     (void)state;
     for (size_t n = VARIABLES_VALUE_BYTES_MIN; n < sizeof value; n++) {
         memset(value, 'a', n);
-        assert_true(variables_add(&variables, "A", value, n, false));
+        add("A", value);
     }
     check_all_found(INT64_MAX, "variable A");
     check_all_found(0, "all, as the values of variables take too long to find");
@@ -197,8 +265,11 @@ int main(void) {
         TEST(test_variables_are_found_as_they_are_displayed),
         TEST(test_variables_short_or_computed_are_not_noted),
         TEST(test_variables_names_can_not_end_a_mark),
-        TEST(test_variables_forget_the_oldest_and_never_the_configured),
-        TEST(test_variables_of_a_great_length_are_known_by_their_beginning),
+        TEST(test_variables_of_a_full_source_are_refused_and_none_is_forgotten),
+        TEST(test_variables_over_the_bound_are_known_to_the_end_of_their_run),
+        TEST(test_variables_of_code_over_the_bound_are_not_noted),
+        TEST(test_variables_that_begin_alike_are_told_apart),
+        TEST(test_variables_of_a_great_length_are_taken_out_from_their_beginning_on),
         TEST(test_variables_of_hostile_code_take_linear_time),
         TEST(test_variables_that_overlap_take_no_more_memory_than_the_text),
     };
