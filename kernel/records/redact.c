@@ -6,13 +6,27 @@
  * text itself; what it takes out in one view is missing in the next. A match in a
  * view is mapped back to bytes of the text. Where a pattern runs out of time, the
  * rest of the text is taken out, because it may have a secret.
+ *
+ * Before all that, whatever stands encoded in the text is decoded and searched the same
+ * way, encoded pieces in it too. A piece in which anything is found is taken out whole.
  */
 
 #include "redact.h"
 
+#include "kernel/records/encoded.h"
 #include "kernel/records/secrets.h"
 #include "kernel/records/secrets_view.h"
 #include "protocol/text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum {
+    DEPTH_MAX = 2,     /* of what is encoded in what is encoded */
+    PIECE_BYTES = 8,   /* the shortest that looks like a secret, as "pwd=1234"; values of variables may be shorter */
+    NUMBER_BYTES = 40, /* of one in JSON */
+};
+static const char encoded_kind[] = "encoded secret";
 
 /* Appends the matches of a pattern in a view, as positions in the text. */
 static void find_hits(const struct patterns *patterns, size_t which, const struct secrets_view *view,
@@ -34,8 +48,8 @@ static void find_hits(const struct patterns *patterns, size_t which, const struc
 /* What is looked for in a view of a text. */
 struct search {
     const struct redaction *redaction;
-    size_t pattern; /* one of the operator's; SIZE_MAX for the values of variables */
-    int64_t deadline_us;
+    size_t pattern;      /* one of the operator's; SIZE_MAX for the values of variables */
+    int64_t deadline_us; /* of patterns */
 };
 
 /* Puts marks in place of what was found. Returns how many. */
@@ -55,7 +69,7 @@ static size_t replace(struct bytes *now, struct bytes *hits) {
 /* Finds the values of variables in a view, as positions in the text. */
 static void find_values(const struct variables *variables, const struct secrets_view *view,
                         const struct pattern_pass *pass, struct bytes *hits) {
-    variables_find(variables, pass->text, pass->bytes, pass->deadline_us, hits);
+    variables_find(variables, pass->text, pass->bytes, pattern_deadline(), hits);
     struct secrets_hit *all = (struct secrets_hit *)hits->data;
     for (size_t i = 0; i < hits->n / sizeof *all; i++)
         secrets_view_range(view, &all[i].start, &all[i].end);
@@ -87,7 +101,7 @@ static unsigned view_of(unsigned turn) {
 static size_t take_out_values(const struct redaction *redaction, struct bytes *now) {
     size_t n = 0;
     for (unsigned turn = 0; redaction->variables && redaction->variables->n > 0 && turn <= SECRETS_VIEW_N; turn++)
-        n += take_out(&(struct search){redaction, SIZE_MAX, pattern_deadline()}, view_of(turn), now);
+        n += take_out(&(struct search){redaction, SIZE_MAX, 0}, view_of(turn), now);
     return n;
 }
 
@@ -102,10 +116,56 @@ static size_t take_out_patterns(const struct redaction *redaction, struct bytes 
     return n;
 }
 
+static size_t take_out_all(const struct redaction *redaction, int depth, struct bytes *text, struct bytes *out);
+
+/* Appends the pieces that are not in what is left of them. */
+static void find_changed(const struct encoded *encoded, const struct bytes *left, struct bytes *hits) {
+    const struct encoded_piece *pieces = encoded_pieces(encoded);
+    size_t at = 0;
+    for (size_t i = 0; i < encoded_n(encoded); i++) {
+        const size_t bytes = pieces[i].bytes + strlen(encoded_mark);
+        if (left->n - at >= bytes && memcmp(left->data + at, encoded->text.data + pieces[i].at, bytes) == 0) {
+            at += bytes;
+            continue;
+        }
+        bytes_append(hits, &(struct secrets_hit){pieces[i].start, pieces[i].end, encoded_kind},
+                     sizeof(struct secrets_hit));
+        const char *next =
+            at < left->n ? memmem(left->data + at, left->n - at, encoded_mark, strlen(encoded_mark)) : NULL;
+        at = next ? (size_t)(next - left->data) + strlen(encoded_mark) : left->n;
+    }
+}
+
+/* Appends the pieces of a text that have a secret, decoded in one way. False where there is no memory. */
+static bool find_encoded(const struct redaction *redaction, int depth, const struct bytes *now, enum encoded_way way,
+                         struct bytes *hits) {
+    auto_encoded encoded = {0};
+    auto_bytes text = {0}, left = {0};
+    const size_t shortest = redaction->variables ? redaction->variables->shortest : PIECE_BYTES;
+    encoded_find(now->data, now->n, way, shortest > 0 && shortest < PIECE_BYTES ? shortest : PIECE_BYTES, &encoded);
+    bytes_append(&text, encoded.text.data, encoded.text.n);
+    if (encoded.text.n > 0 && take_out_all(redaction, depth + 1, &text, &left) > 0)
+        find_changed(&encoded, &left, hits);
+    return bytes_ok(&encoded.text) && bytes_ok(&encoded.pieces) && bytes_ok(&text) && bytes_ok(&left);
+}
+
+static size_t take_out_encoded(const struct redaction *redaction, int depth, struct bytes *now) {
+    size_t n = 0;
+    if (depth == DEPTH_MAX || now->n <= VARIABLES_VALUE_BYTES_MIN)
+        return 0;
+    for (enum encoded_way way = 0; way < ENCODED_WAYS; way++) {
+        auto_bytes hits = {0};
+        now->failed |= !find_encoded(redaction, depth, now, way, &hits);
+        n += replace(now, &hits);
+    }
+    return n;
+}
+
 /* Takes out of text what is no matter of the lines of a cell. */
-static size_t take_out_all(const struct redaction *redaction, struct bytes *text, struct bytes *out) {
+static size_t take_out_all(const struct redaction *redaction, int depth, struct bytes *text, struct bytes *out) {
     auto_bytes now = {0};
-    size_t n = take_out_values(redaction, text);
+    size_t n = take_out_encoded(redaction, depth, text);
+    n += take_out_values(redaction, text);
     n += secrets_remove(text->data ? text->data : "", text->n, &now);
     n += take_out_patterns(redaction, &now);
     bytes_append(out, now.data, now.n);
@@ -116,7 +176,7 @@ static size_t take_out_all(const struct redaction *redaction, struct bytes *text
 size_t redact_text(const struct redaction *redaction, const char *text, size_t bytes, struct bytes *out) {
     auto_bytes now = {0};
     bytes_append(&now, text, bytes);
-    return take_out_all(redaction, &now, out);
+    return take_out_all(redaction, 0, &now, out);
 }
 
 size_t redact_code(const struct redaction *redaction, const char *code, size_t bytes, struct bytes *out) {
@@ -124,23 +184,67 @@ size_t redact_code(const struct redaction *redaction, const char *code, size_t b
     bytes_append(&now, code, bytes);
     variables_find_in_code(code, bytes, &hits);
     size_t n = replace(&now, &hits);
-    return n + take_out_all(redaction, &now, out);
+    return n + take_out_all(redaction, 0, &now, out);
 }
 
-static json_t *redact_string(const struct redaction *redaction, const json_t *json, size_t *count) {
-    auto_bytes out = {0};
+static json_t *mark_only(const char *kind, size_t *count) {
+    auto_bytes mark = {0};
+    secrets_mark(&mark, kind);
+    ++*count;
+    return bytes_ok(&mark) ? json_stringn(mark.data, mark.n) : NULL;
+}
+
+/* Whether a text is base64 and nothing else, as a file's content is, which may be in lines; hexadecimal digits are
+ * something else. */
+static bool is_base64(const char *text, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t found = 0;
+    bool is_hex = true;
+    for (size_t at = 0; at < n; at++) {
+        const bool is_end = text[at] == '\n' || (text[at] == '=' && n - at <= 4);
+        if (!is_end && (!text[at] || !strchr(digits, text[at])))
+            return false;
+        found += text[at] != '\n';
+        is_hex = is_hex && isxdigit((unsigned char)text[at]);
+    }
+    return found >= 8 && found % 4 == 0 && !is_hex;
+}
+
+/*
+ * A file's content with a secret in it is left out as a whole: without the secret it would be
+ * a different file. is_bytes: it is none of a text's, so what looks like a secret in the base64 is chance.
+ */
+static json_t *redact_string(const struct redaction *redaction, const json_t *json, bool is_bytes, size_t *count) {
+    auto_bytes out = {0}, hits = {0};
+    const struct bytes text = {.data = (char *)json_string_value(json), .n = json_string_length(json)};
+    if (is_base64(text.data, text.n)) {
+        if (!find_encoded(redaction, 0, &text, ENCODED_BASE64, &hits))
+            return NULL;
+        if (hits.n > 0)
+            return mark_only(encoded_kind, count);
+        if (is_bytes)
+            return json_copy((json_t *)json);
+    }
     *count += redact_text(redaction, json_string_value(json), json_string_length(json), &out);
     return bytes_ok(&out) ? text_to_json(out.data, out.n) : NULL;
 }
 
-/* A key may say that its value is a secret: {"password": "..."}. */
+/* Of a type that comes in base64. */
+static bool is_binary(const char *type) {
+    static const char *const begins[] = {"image/", "audio/", "video/", "application/pdf", "application/octet-stream"};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(type, begins[i], strlen(begins[i])) == 0)
+            return strstr(type, "+xml") == NULL;
+    return false;
+}
+
+/* A key may say that its value is a secret, {"password": "..."}, or of which type it is. */
 static json_t *redact_member(const struct redaction *redaction, const char *name, const json_t *value, size_t *count) {
-    auto_bytes mark = {0};
-    if (!json_is_string(value) || !secrets_is_named(name, json_string_value(value), json_string_length(value)))
+    if (!json_is_string(value))
         return redact_json(redaction, value, count);
-    secrets_mark(&mark, "credential");
-    ++*count;
-    return bytes_ok(&mark) ? json_stringn(mark.data, mark.n) : NULL;
+    if (secrets_is_named(name, json_string_value(value), json_string_length(value)))
+        return mark_only("credential", count);
+    return redact_string(redaction, value, is_binary(name), count);
 }
 
 static json_t *redact_object(const struct redaction *redaction, const json_t *json, size_t *count) {
@@ -172,9 +276,24 @@ static json_t *redact_array(const struct redaction *redaction, const json_t *jso
     return copy;
 }
 
+/* The value of a variable, or what a pattern matches, may be a number. */
+static json_t *redact_number(const struct redaction *redaction, const json_t *json, size_t *count) {
+    char text[NUMBER_BYTES];
+    auto_bytes now = {0};
+    const size_t bytes = json_dumpb(json, text, sizeof text, JSON_ENCODE_ANY);
+    bytes_append(&now, text, bytes < sizeof text ? bytes : sizeof text);
+    const size_t n = take_out_values(redaction, &now) + take_out_patterns(redaction, &now);
+    *count += n;
+    if (!bytes_ok(&now))
+        return NULL;
+    return n > 0 ? json_stringn(now.data, now.n) : json_copy((json_t *)json);
+}
+
 json_t *redact_json(const struct redaction *redaction, const json_t *json, size_t *count) {
     if (json_is_string(json))
-        return redact_string(redaction, json, count);
+        return redact_string(redaction, json, false, count);
+    if (json_is_number(json))
+        return redact_number(redaction, json, count);
     if (json_is_object(json))
         return redact_object(redaction, json, count);
     if (json_is_array(json))

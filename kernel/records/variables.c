@@ -11,7 +11,6 @@
  *
  * See: IPython.core.magics.osm, IPython.core.inputtransformer2.
  */
-#define _GNU_SOURCE
 #include "variables.h"
 
 #include "base/cleanup.h"
@@ -116,6 +115,8 @@ static bool insert(struct variables *variables, size_t at, struct variable *row)
     variables->n++;
     const size_t bit = filter_bit(row->value);
     variables->filter[bit / 64] |= (uint64_t)1 << bit % 64;
+    if (variables->shortest == 0 || row->bytes < variables->shortest)
+        variables->shortest = row->bytes;
     return true;
 }
 

@@ -45,6 +45,7 @@ struct variable {
 struct variables {
     struct variable **rows; /* by value; the array and the rows are owned */
     size_t n, room;
+    size_t shortest; /* value that ever was there; 0 for none */
     struct {
         size_t n, bytes;
     } used[VARIABLE_SOURCES];
@@ -71,9 +72,12 @@ int variables_add_all(struct variables *variables, const json_t *values) MUST_CH
  * -ENOSPC. */
 int variables_read_code(struct variables *variables, const char *code, size_t bytes) MUST_CHECK;
 
-/* Appends a struct secrets_hit for each place in a text where known values stand, one for those that overlap, or one for
- * the whole text if that is not known by the deadline (clock.h). What begins with a value that is not known whole
- * counts up to the text's end. Their kinds are borrowed. */
+/*
+ * Appends a struct secrets_hit for each place in a text where known values stand, one for
+ * those that overlap, or one for the whole text if that is not known by the deadline
+ * (clock.h). What begins with a value that is not known whole counts up to the text's end.
+ * Their kinds are borrowed.
+ */
 void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
                     struct bytes *hits);
 

@@ -48,36 +48,6 @@ static json_t *redacted_code(struct recording *recording, const json_t *code) {
     return bytes_ok(&out) ? text_to_json(out.data, out.n) : NULL;
 }
 
-/* Binary data in base64: a secret in it can't be found, and text that looks like a secret is chance. */
-static bool is_binary(const char *type) {
-    static const char *const begins[] = {"image/", "audio/", "video/", "application/pdf", "application/octet-stream"};
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
-        if (strncmp(type, begins[i], strlen(begins[i])) == 0)
-            return strstr(type, "+xml") == NULL;
-    return false;
-}
-
-static json_t *redact_data(struct recording *recording, const json_t *data) {
-    json_t *copy = json_object();
-    const char *type;
-    json_t *value;
-    json_object_foreach((json_t *)data, type, value) {
-        json_object_set_new(copy, type, is_binary(type) ? json_incref(value) : redact(recording, value));
-    }
-    return copy;
-}
-
-static json_t *redact_row(struct recording *recording, const json_t *row) {
-    json_t *copy = json_object();
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)row, name, value) {
-        bool is_data = strcmp(name, "data") == 0 && json_is_object(value);
-        json_object_set_new(copy, name, is_data ? redact_data(recording, value) : redact(recording, value));
-    }
-    return copy;
-}
-
 /* The name of a row that is a piece of a stream, or NULL. */
 static const char *stream_of(const json_t *row) {
     const char *type = json_string_value(json_object_get(row, "output_type"));
@@ -104,7 +74,7 @@ static json_t *redact_outputs(struct recording *recording, const json_t *rows) {
     for (size_t i = 0; i < json_array_size(rows);) {
         json_t *row = json_array_get(rows, i);
         json_auto_t *whole = stream_of(row) ? joined_stream(rows, &i) : (i++, json_incref(row));
-        json_array_append_new(out, redact_row(recording, whole));
+        json_array_append_new(out, redact(recording, whole));
     }
     return out;
 }

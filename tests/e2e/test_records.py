@@ -1,5 +1,7 @@
 """Run records: what is kept of a run and what never is, replay, cached results, and the budget of a task."""
 
+import base64
+import itertools
 import json
 import os
 import shutil
@@ -160,6 +162,67 @@ def test_secrets_with_what_nobody_sees_inside_are_not_stored(database, start):
     for file in database.parent.iterdir():
         assert TOKEN[:half].encode() not in file.read_bytes() and TOKEN[half:].encode() not in file.read_bytes(), file
     assert record["redacted"]["code"] == 6 and record["redacted"]["outputs"] >= 6
+
+
+ENCODED = {
+    "base64": lambda value: base64.b64encode(value).decode(),
+    "hex": bytes.hex,
+    "percent": lambda value: "".join(f"%{byte:02X}" for byte in value),
+    "quoted": lambda value: "".join(f"={byte:02X}" for byte in value),
+    "json": lambda value: "".join(f"\\u{byte:04x}" for byte in value),
+}
+# Where a cell can put a text: {0} is what gives it.
+WAYS = [
+    "open('made.bin', 'w').write({0})",
+    "print({0})",
+    "{0}",
+    "raise ValueError({0})",
+    "import sys; print({0}, file=sys.stderr)",
+    "from IPython.display import *; display(HTML('<b>' + {0} + '</b>'))",
+    "display(JSON({{'list': [{0}]}}))",
+    "display({{'text/plain': 'x', 'application/vnd.some+json': {{{0}: [{0}]}}}}, raw=True, metadata={{'m': {0}}})",
+    "display({{'text/plain': 'x', 'application/pdf': {0}}}, raw=True)",
+]
+# The bytes themselves, which petri or IPython encodes.
+RAW_WAYS = [
+    "open('made.bin', 'wb').write(b'\\x89PNG\\0' + {0})",
+    "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n\\0\\0' + {0}, format='png'))",
+    "import base64; display({{'application/octet-stream': base64.b64encode({0}).decode()}}, raw=True)",
+    "{0}",
+]
+
+
+@pytest.mark.parametrize("each", [1, pytest.param(len(ENCODED), marks=pytest.mark.thorough)])
+def test_secret_is_stored_in_no_encoding_by_no_way(database, start, each):
+    """`each`: how many of the encodings each way is tried with, others by the next way."""
+    kernel = start()
+    turn = itertools.cycle(ENCODED)
+    kernel.good("from IPython.display import *\nsecret = 'ghp_'")
+    for part in TOKEN[4:16], TOKEN[16:28], TOKEN[28:]:  # it stands nowhere in code
+        kernel.good(f"secret += {part!r}")
+    kernel.good(
+        "import base64\nencoded = dict(base64=base64.b64encode(secret.encode()).decode())\n"
+        "encoded['hex'] = secret.encode().hex()\n"
+        "for name, form in ('percent', '%%%02X'), ('quoted', '=%02X'), ('json', r'\\u%04x'):\n"
+        "    encoded[name] = ''.join(form % byte for byte in secret.encode())"
+    )
+    for way in WAYS:
+        for name in itertools.islice(turn, each):
+            ask(kernel, way.format(f"encoded[{name!r}]"), inline_bytes=1000)
+    for way in RAW_WAYS:
+        ask(kernel, way.format("secret.encode()"), inline_bytes=1000)
+    for name, encode in ENCODED.items():  # in code and in the history
+        ask(kernel, f"text = {encode(TOKEN.encode())!r}")
+    made = ask(kernel, "open('made.bin', 'wb').write(secret.encode() * 2)", inline_bytes=1000)
+    kernel.close()
+    [artifact] = body(database, made.report["run_id"])["report"]["artifacts"]
+    assert artifact["data"] == "[redacted: encoded secret]" and artifact["sha256"]
+    stored = b"".join(file.read_bytes() for file in database.parent.iterdir())
+    half = TOKEN[16:].encode()
+    pieces = [half.decode(), *(encode(half) for encode in ENCODED.values()), ENCODED["base64"](TOKEN.encode())[12:]]
+    for text in pieces:
+        for escaped in text, text.replace("\\", "\\\\"):
+            assert escaped.encode() not in stored, escaped
 
 
 def test_commands_runs_and_show_print_what_ran(database, start):

@@ -1,0 +1,325 @@
+/* What stands encoded in what is stored: each secret, in each encoding, at each place. */
+#include "kernel/records/encoded.h"
+#include "kernel/records/redact.h"
+
+#include <setjmp.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define A36 "aB3dE6gH9jK2mN5pQ8sTABCDEFGH01234567"
+
+/* In two pieces, so that no scanner takes this file for a leak. */
+static const char *const secrets[] = {
+    "gh"
+    "p_" A36,
+    "password = 'hunter2'",
+    "postgresql://me:hunter2@db:5432/x",
+    "-----BEGIN PRIVATE KEY-----\nMIIEow\n-----END PRIVATE KEY-----\n",
+    "mauve-Giraffe 17=", /* of a variable */
+    "tiny42",                    /* the same */
+    "CASE-4711",                 /* of a pattern */
+};
+enum { N_SECRETS = sizeof secrets / sizeof secrets[0] };
+
+static struct variables variables;
+static struct redaction redaction = {.variables = &variables};
+
+static int begin(void **state) {
+    (void)state;
+    json_t *texts = json_pack("[s]", "CASE-[0-9]+");
+    struct patterns *patterns;
+    int r = patterns_create(texts, &patterns);
+    redaction.patterns = patterns;
+    json_decref(texts);
+    return r < 0 || sodium_init() < 0 ||
+           variables_add(&variables, VARIABLE_TOLD, 1, "V", secrets[4], strlen(secrets[4])) < 0 ||
+           variables_add(&variables, VARIABLE_TOLD, 1, "T", secrets[5], strlen(secrets[5])) < 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    variables_fini(&variables);
+    patterns_destroy((struct patterns *)redaction.patterns);
+    return 0;
+}
+
+static void put_base64(const char *text, size_t n, int variant, struct bytes *out) {
+    size_t size = sodium_base64_encoded_len(n, variant);
+    char *base64 = malloc(size);
+    assert_non_null(base64);
+    sodium_bin2base64(base64, size, (const unsigned char *)text, n, variant);
+    bytes_append_text(out, base64);
+    free(base64);
+}
+
+static void as_base64(const char *text, size_t n, struct bytes *out) {
+    put_base64(text, n, sodium_base64_VARIANT_ORIGINAL, out);
+}
+
+static void as_url_base64(const char *text, size_t n, struct bytes *out) {
+    put_base64(text, n, sodium_base64_VARIANT_URLSAFE_NO_PADDING, out);
+}
+
+/* In lines of width characters, with an end after each. */
+static void in_lines(const struct bytes *line, size_t width, const char *line_end, struct bytes *out) {
+    for (size_t at = 0; at < line->n; at += width) {
+        bytes_append(out, line->data + at, line->n - at < width ? line->n - at : width);
+        bytes_append_text(out, line_end);
+    }
+}
+
+static void as_mime_base64(const char *text, size_t n, struct bytes *out) {
+    struct bytes line = {0};
+    as_base64(text, n, &line);
+    in_lines(&line, 12, "\n", out);
+    bytes_fini(&line);
+}
+
+static void as_base64_in_repr(const char *text, size_t n, struct bytes *out) {
+    struct bytes line = {0};
+    as_base64(text, n, &line);
+    bytes_append_text(out, "b'");
+    in_lines(&line, 76, "\\n", out);
+    bytes_append_text(out, "'");
+    bytes_fini(&line);
+}
+
+static void as_base64_in_json(const char *text, size_t n, struct bytes *out) {
+    struct bytes line = {0};
+    as_base64(text, n, &line);
+    for (size_t i = 0; i < line.n; i++) {
+        bytes_append(out, "\\", line.data[i] == '/');
+        bytes_append(out, line.data + i, 1);
+    }
+    bytes_fini(&line);
+}
+
+static void put_each(const char *format, const char *text, size_t n, const char *between, struct bytes *out) {
+    for (size_t i = 0; i < n; i++) {
+        char byte[16];
+        snprintf(byte, sizeof byte, format, (unsigned char)text[i]);
+        bytes_append_text(out, i > 0 ? between : "");
+        bytes_append_text(out, byte);
+    }
+}
+
+static void as_hex(const char *text, size_t n, struct bytes *out) {
+    put_each("%02x", text, n, "", out);
+}
+
+static void as_capital_hex(const char *text, size_t n, struct bytes *out) {
+    put_each("%02X", text, n, ":", out);
+}
+
+static void as_hex_with_blanks(const char *text, size_t n, struct bytes *out) {
+    put_each("%02x", text, n, " ", out);
+}
+
+static void as_hex_numbers(const char *text, size_t n, struct bytes *out) {
+    put_each("0x%02x", text, n, ", ", out);
+}
+
+static void as_percent(const char *text, size_t n, struct bytes *out) {
+    put_each("%%%02X", text, n, "", out);
+}
+
+static void as_quoted_printable(const char *text, size_t n, struct bytes *out) {
+    put_each("=%02X", text, n, "", out);
+}
+
+/* As encoders do it: what need not be escaped is not. */
+static void as_little_quoted(const char *text, size_t n, struct bytes *out) {
+    for (size_t i = 0; i < n; i++) {
+        bool plain = text[i] != '=' && text[i] != '\n' && (unsigned char)text[i] < 0x80;
+        put_each(plain ? "%c" : "=%02X", text + i, 1, "", out);
+        bytes_append_text(out, i % 7 == 6 ? "=\n" : "");
+    }
+}
+
+static void as_base64_twice(const char *text, size_t n, struct bytes *out) {
+    struct bytes once = {0};
+    as_base64(text, n, &once);
+    as_base64(once.data, once.n, out);
+    bytes_fini(&once);
+}
+
+static void as_hex_of_base64(const char *text, size_t n, struct bytes *out) {
+    struct bytes once = {0};
+    as_base64(text, n, &once);
+    as_hex(once.data, once.n, out);
+    bytes_fini(&once);
+}
+
+/* Two bytes a character, as some programs write files. */
+static void as_base64_of_utf16(const char *text, size_t n, struct bytes *out) {
+    struct bytes wide = {0};
+    for (size_t i = 0; i < n; i++)
+        bytes_append(&wide, (const char[]){text[i], '\0'}, 2);
+    as_base64(wide.data, wide.n, out);
+    bytes_fini(&wide);
+}
+
+static void (*const encodings[])(const char *text, size_t n, struct bytes *out) = {
+    as_base64,       as_url_base64,      as_mime_base64,     as_base64_in_repr, as_base64_in_json,
+    as_hex,          as_capital_hex,     as_hex_with_blanks, as_hex_numbers,    as_percent,
+    as_quoted_printable, as_little_quoted, as_base64_twice,    as_hex_of_base64,  as_base64_of_utf16,
+};
+enum { N_ENCODINGS = sizeof encodings / sizeof encodings[0] };
+
+/* What stands around it, in the file that is encoded and in the text that has the result. */
+static const struct {
+    const char *before, *behind;
+} around[] = {
+    {"", ""},
+    {"a ", ""},
+    {"ab\n", "\n"},
+    {"key: ", " # of no one\n"},
+    {"\x89PNG\r\n\x1a\n\0\xff\xfe\x80", "\xff\xd9"},
+    {"data:image/png;base64,", "\" alt=\"x\">"},
+    {"value=", "&next=1"},
+    {"'", "'"},
+};
+enum { N_AROUND = sizeof around / sizeof around[0] };
+
+static bool has(const struct bytes *text, const char *piece, size_t n) {
+    return text->n >= n && memmem(text->data, text->n, piece, n);
+}
+
+/* Half of what the encoding made of the secret may not stay. */
+static void expect_gone(size_t secret, size_t encoding, size_t inside, size_t outside) {
+    struct bytes plain = {0}, encoded = {0}, text = {0}, left = {0};
+    bytes_append_text(&plain, around[inside].before);
+    bytes_append_text(&plain, secrets[secret]);
+    bytes_append_text(&plain, around[inside].behind);
+    encodings[encoding](plain.data, plain.n, &encoded);
+    bytes_append_text(&text, around[outside].before);
+    bytes_append(&text, encoded.data, encoded.n);
+    bytes_append_text(&text, around[outside].behind);
+    const size_t n = redact_text(&redaction, text.data, text.n, &left);
+    const size_t half = encoded.n / 2;
+    if (n == 0 || has(&left, encoded.data, half) || has(&left, encoded.data + half, encoded.n - half))
+        fail_msg("secret %zu, encoding %zu, inside %zu, outside %zu: %.*s -> %.*s", secret, encoding, inside, outside,
+                 (int)text.n, text.data, (int)left.n, left.data);
+    bytes_fini(&plain);
+    bytes_fini(&encoded);
+    bytes_fini(&text);
+    bytes_fini(&left);
+}
+
+static void test_redact_secret_in_any_encoding_at_any_place_is_taken_out(void **state) {
+    (void)state;
+    for (size_t secret = 0; secret < N_SECRETS; secret++)
+        for (size_t encoding = 0; encoding < N_ENCODINGS; encoding++)
+            for (size_t inside = 0; inside < N_AROUND; inside++)
+                for (size_t outside = 0; outside < N_AROUND; outside++)
+                    expect_gone(secret, encoding, inside, outside);
+}
+
+/* Wherever a JSON value may have it: keys, values, lists, numbers, data of any type. */
+static void test_redact_secret_encoded_in_json_is_taken_out(void **state) {
+    static const char *const names[] = {"data",          "image/png",        "application/octet-stream",
+                                        "text/html",     "application/json", "application/vnd.some",
+                                        "image/svg+xml", "traceback",        "metadata"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t secret = 0; secret < N_SECRETS; secret++) {
+            struct bytes file = {0}, base64 = {0};
+            size_t count = 0;
+            bytes_append(&file, "\x89PNG\r\n\x1a\n\0\0", 10);
+            bytes_append_text(&file, secrets[secret]);
+            as_base64(file.data, file.n, &base64);
+            json_t *value = json_stringn(base64.data, base64.n);
+            json_t *json = json_pack("{s:O, s:[O], s:{s#:i}}", names[i], value, "list", value, "keys", base64.data,
+                                     (int)base64.n, 1);
+            json_t *out = redact_json(&redaction, json, &count);
+            char *text = json_dumps(out, 0);
+            base64.data[base64.n / 2] = '\0';
+            assert_null(strstr(text, base64.data));
+            assert_int_equal(count, 3);
+            assert_string_equal(json_string_value(json_object_get(out, names[i])), "[redacted: encoded secret]");
+            free(text);
+            json_decref(out);
+            json_decref(json);
+            json_decref(value);
+            bytes_fini(&file);
+            bytes_fini(&base64);
+        }
+    }
+}
+
+static void test_redact_number_that_is_a_value_is_taken_out(void **state) {
+    size_t count = 0;
+    (void)state;
+    assert_int_equal(variables_add(&variables, VARIABLE_TOLD, 1, "PIN", "48151623", 8), 0);
+    json_t *json = json_pack("[i, i, f]", 48151623, 42, 0.5);
+    json_t *wanted = json_pack("[s, i, f]", "[redacted: variable PIN]", 42, 0.5);
+    json_t *out = redact_json(&redaction, json, &count);
+    assert_true(json_equal(out, wanted) && count == 1);
+    json_decref(out);
+    json_decref(wanted);
+    json_decref(json);
+}
+
+/* Of pictures and of words nothing is taken out, though they can be decoded. */
+static void test_redact_leaves_what_has_no_secret_when_decoded(void **state) {
+    unsigned char noise[30000];
+    (void)state;
+    for (size_t encoding = 0; encoding < N_ENCODINGS; encoding++) {
+        struct bytes text = {0}, left = {0};
+        const unsigned char seed[randombytes_SEEDBYTES] = {(unsigned char)encoding};
+        randombytes_buf_deterministic(noise, sizeof noise, seed);
+        encodings[encoding]((const char *)noise, sizeof noise, &text);
+        encodings[encoding]("The quick brown fox jumps over the lazy dog.", 44, &text);
+        assert_int_equal(redact_text(&redaction, text.data, text.n, &left), 0);
+        assert_int_equal(left.n, text.n);
+        assert_memory_equal(left.data, text.data, text.n);
+        bytes_fini(&text);
+        bytes_fini(&left);
+    }
+}
+
+/* Only the piece goes: what stands beside it stays. */
+static void test_redact_leaves_what_is_beside_an_encoded_secret(void **state) {
+    struct bytes text = {0}, left = {0};
+    (void)state;
+    bytes_append_text(&text, "c29tZSBvdGhlciB0ZXh0IA== (");
+    as_base64(secrets[0], strlen(secrets[0]), &text);
+    bytes_append_text(&text, ") Zm91ciB3b3JkcyBvZiBpdA==");
+    assert_int_equal(redact_text(&redaction, text.data, text.n, &left), 1);
+    bytes_append(&left, "", 1);
+    assert_string_equal(left.data, "c29tZSBvdGhlciB0ZXh0IA== ([redacted: encoded secret]) Zm91ciB3b3JkcyBvZiBpdA==");
+    bytes_fini(&text);
+    bytes_fini(&left);
+}
+
+static void test_encoded_hostile_text_takes_linear_time(void **state) {
+    static const char *const units[] = {"A",   "AB\\n", "4",    "41 ", "0x41, ", "%",  "%4",
+                                        "%41", "=",     "=\n",  "=4",  "a=3D",   "\\", "Z2hw\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        struct bytes text = {0}, left = {0};
+        while (text.n < LONG_TEXT_BYTES / 4)
+            bytes_append_text(&text, units[i]);
+        redact_text(&redaction, text.data, text.n, &left);
+        assert_true(bytes_ok(&left));
+        bytes_fini(&text);
+        bytes_fini(&left);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_redact_secret_in_any_encoding_at_any_place_is_taken_out),
+        cmocka_unit_test(test_redact_secret_encoded_in_json_is_taken_out),
+        cmocka_unit_test(test_redact_number_that_is_a_value_is_taken_out),
+        cmocka_unit_test(test_redact_leaves_what_has_no_secret_when_decoded),
+        cmocka_unit_test(test_redact_leaves_what_is_beside_an_encoded_secret),
+        cmocka_unit_test(test_encoded_hostile_text_takes_linear_time),
+    };
+    return cmocka_run_group_tests_name("encoded", tests, begin, end);
+}
