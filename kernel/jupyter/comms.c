@@ -79,6 +79,11 @@ bool comms_note(struct comms *comms, const char *msg_type, const json_t *content
     return true;
 }
 
+bool comms_has(const struct comms *comms, const json_t *content) {
+    const char *id = json_string_value(json_object_get(content, "comm_id"));
+    return id && json_object_get(comms->open, id);
+}
+
 void comms_request(const struct comms *comms, struct jupyter *jupyter, const struct request *request) {
     const char *wanted = request_string(request, "target_name", NULL);
     json_t *found = json_object();

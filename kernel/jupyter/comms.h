@@ -41,6 +41,9 @@ void comms_set(struct comms *comms, json_t *open);
  */
 bool comms_note(struct comms *comms, const char *msg_type, const json_t *content);
 
+/* Whether the comm that a message's content names is open. */
+bool comms_has(const struct comms *comms, const json_t *content);
+
 /* comm_info_request */
 void comms_request(const struct comms *comms, struct jupyter *jupyter, const struct request *request);
 

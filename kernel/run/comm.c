@@ -1,6 +1,10 @@
 /*
  * comm.c - makes the worker's frame of a comm message, and publishes an error where the message's cell fails.
  *
+ * A message to a comm that is not open is ignored, as ipykernel does: a page whose cell
+ * was undone goes on to send them. Only when its turn has come is it known which comms
+ * are open. In another state, or beside the session, they are others: such a message runs.
+ *
  * The map of comms is changed before the cell runs, because the front end has
  * already opened or closed its side. A rollback undoes that too.
  *
@@ -16,6 +20,14 @@
 #include "kernel/run/accounts.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/travel.h"
+
+#include <string.h>
+
+static bool is_ignored(const struct runner *runner, const struct request *request) {
+    const json_t *petri = json_object_get(request->message.metadata, "petri");
+    return strcmp(request->message.msg_type, "comm_open") != 0 && !run_goes_beside(request) &&
+           !json_object_get(petri, "from") && !comms_has(runner->comms, request->message.content);
+}
 
 static void begin_comm(struct run *run, json_t **ret_frame) {
     struct runner *runner = run->runner;
@@ -49,4 +61,4 @@ static void after_comm(struct run *run) {
     records_tidy(&run->runner->accounts->records);
 }
 
-const struct cell_kind comm_cell = {.begin = begin_comm, .end = end_comm, .after = after_comm};
+const struct cell_kind comm_cell = {.is_ignored = is_ignored, .begin = begin_comm, .end = end_comm, .after = after_comm};

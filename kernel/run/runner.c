@@ -12,6 +12,7 @@
 #include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
+#include "kernel/jupyter/route.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/collect.h"
 #include "kernel/run/input.h"
@@ -181,7 +182,12 @@ bool runner_begin(struct runner *runner) {
     struct request *request = places_take_next(runner);
     const int64_t before_us = clock_us();
     json_auto_t *frame = NULL;
+    const struct cell_kind *kind = request->route->cell;
     reply_busy(runner->jupyter, request);
+    if (kind->is_ignored && kind->is_ignored(runner, request)) {
+        reply_idle(runner->jupyter, request);
+        return false;
+    }
     struct run *run = run_create(runner, request, ++runner->n_begun, &runner->limits);
     if (!run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "a request is lost: no memory");

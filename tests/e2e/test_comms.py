@@ -98,3 +98,32 @@ def test_secrets_in_a_message_are_not_recorded(kernel, records):
     [record] = records()
     assert token not in json.dumps(record)
     assert record["redacted"]["message"] > 0
+
+
+def send_many(kernel, n, comm_id):
+    """So many messages that count themselves; returns the last one's id."""
+    for _ in range(n):
+        content = {"comm_id": comm_id, "data": {"do": "seen.append(1)"}}
+        message = kernel.client.session.msg("comm_msg", content, metadata={"petri": {}})
+        kernel.client.shell_channel.send(message)
+    return message["header"]["msg_id"]
+
+
+def test_messages_to_a_comm_that_was_never_opened_make_no_cell(kernel, records):
+    kernel.iopub_until(send_many(kernel, 3000, "none"), is_idle)
+    assert records() == []
+    assert tell(kernel, "seen.append(2)") == []
+    assert kernel.value("seen") == "[2]"
+
+
+def test_message_to_a_comm_that_the_running_cell_opens_runs_behind_it(kernel, records):
+    """And after %undo it is ignored."""
+    opens = HANDLER.replace("seen = []\n", "").replace("'c'", "'late'")
+    request = kernel.send(opens)
+    message = send_many(kernel, 1, "late")
+    assert kernel.finish(request).ok
+    kernel.iopub_until(message, is_idle)
+    assert kernel.value("seen") == "[1]"
+    kernel.good("%undo 2")
+    kernel.iopub_until(send_many(kernel, 1, "late"), is_idle)
+    assert kernel.value("seen") == "[]"

@@ -283,6 +283,28 @@ static void test_comm_open_that_commits_is_listed(void **state) {
     assert_int_equal(n_comms("another"), 0);
 }
 
+/* No cell is made of it: the next one is that of the next request. */
+static void test_comm_message_to_a_comm_that_is_not_open_is_ignored(void **state) {
+    static const char *const types[] = {"comm_msg", "comm_close"};
+    static const char *const contents[] = {"{\"comm_id\": \"none\", \"data\": {}}", "{\"comm_id\": 7}", "{}"};
+    char id[37];
+    (void)state;
+    open_comm("a");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        for (size_t k = 0; k < sizeof contents / sizeof contents[0]; k++) {
+            harness_send(&h, CHANNEL_SHELL, types[i], json_loads(contents[k], 0, NULL), id);
+        }
+    }
+    harness_done(&h, "ok");
+    assert_int_equal(n_comms("t"), 1);
+    harness_send(&h, CHANNEL_SHELL, "comm_close", json_pack("{s:s, s:{}}", "comm_id", "a", "data"), id);
+    json_t *request = harness_next_cell(&h);
+    expect_text(request, "msg_type", "comm_close");
+    json_decref(request);
+    harness_done(&h, "ok");
+    assert_int_equal(n_comms("t"), 0);
+}
+
 static void test_comm_open_of_a_rolled_back_cell_is_not_listed(void **state) {
     struct message message;
     char id[37];
@@ -332,6 +354,7 @@ int main(void) {
         COLD(test_heartbeat_echoes_bytes),
         WARM(test_comm_open_that_commits_is_listed),
         WARM(test_comm_open_of_a_rolled_back_cell_is_not_listed),
+        WARM(test_comm_message_to_a_comm_that_is_not_open_is_ignored),
         cmocka_unit_test(test_shutdown_is_answered_and_published_on_iopub),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
