@@ -47,18 +47,19 @@ static struct opened_folder *find_folder(const char *path, size_t n) {
     return NULL;
 }
 
-/* Steals fd, whatever happens. */
+/* Steals fd, whatever happens. A folder of the same path may be another one by now: what comes later is for that. */
 static int keep_folder(const char *path, int fd) {
     struct opened_folder *folder = find_folder(path, strlen(path));
     for (size_t i = 0; !folder && i < FOLDERS_MAX; i++)
         if (folders[i].path[0] == '\0')
             folder = &folders[i];
-    if (!folder || folder->uses > 0)
+    if (!folder) {
         close(fd);
-    else
-        folder->fd = fd;
-    if (!folder)
         return -EMFILE;
+    }
+    if (folder->uses > 0)
+        close(folder->fd);
+    folder->fd = fd;
     snprintf(folder->path, sizeof folder->path, "%s", path);
     folder->uses++;
     return 0;
@@ -169,9 +170,37 @@ int database_open(const char *path, bool make, const struct log *log, sqlite3 **
     return r;
 }
 
-void database_close(sqlite3 *db) {
+void database_files_note(sqlite3 *db, struct database_files *ret_files) {
+    static const char *const endings[] = {"", "-wal"};
+    const char *file = sqlite3_db_filename(db, "main");
+    char path[PATH_MAX];
+    struct stat st;
+    *ret_files = (struct database_files){0};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", file ? file : "", endings[i]);
+        if (stat(path, &st) < 0)
+            continue;
+        ret_files->of[i].device = st.st_dev;
+        ret_files->of[i].inode = st.st_ino;
+    }
+}
+
+bool database_files_are_there(sqlite3 *db, const struct database_files *files) {
+    struct database_files now;
+    bool there = true;
+    database_files_note(db, &now);
+    for (size_t i = 0; i < sizeof now.of / sizeof now.of[0]; i++)
+        there = there && (files->of[i].inode == 0 ||
+                          (files->of[i].inode == now.of[i].inode && files->of[i].device == now.of[i].device));
+    return there;
+}
+
+/* Whoever closes a database last removes its log, by its name: that may be another database's by now. */
+void database_close(sqlite3 *db, const struct database_files *files) {
     char path[PATH_MAX];
     const char *file = db ? sqlite3_db_filename(db, "main") : NULL;
+    if (db && files && !database_files_are_there(db, files))
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     snprintf(path, sizeof path, "%s", file ? file : "");
     statement_close(db);
     const char *slash = strrchr(path, '/');

@@ -18,6 +18,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * Opens the database at an absolute path; with make, the file (0600) and the
@@ -35,7 +36,21 @@ int database_check_schema(sqlite3 *db, const char *sql, struct error *ret_error)
 /* Why SQLite was last refused a file, as a clause; "" where it was not. */
 const char *database_refused(void);
 
-/* NULL is allowed. */
-void database_close(sqlite3 *db);
+/* The files of an open database: SQLite's first ones, by which others find what is written. */
+struct database_files {
+    struct {
+        dev_t device;
+        ino_t inode; /* 0 where there is none */
+    } of[2];         /* the database and its log */
+};
+
+/* Which files they are now, once a statement has run. */
+void database_files_note(sqlite3 *db, struct database_files *ret_files);
+
+/* Whether they are still there: if one was removed or replaced, what is written to the database is lost. */
+bool database_files_are_there(sqlite3 *db, const struct database_files *files);
+
+/* NULL is allowed, also for files that were never noted. If its files are no longer there, those that have their names are not touched. */
+void database_close(sqlite3 *db, const struct database_files *files);
 
 #endif

@@ -17,7 +17,6 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/paths.h"
 #include "kernel/jupyter/reply.h"
-#include "kernel/records/database.h"
 #include "kernel/records/redact.h"
 #include "kernel/records/statement.h"
 #include "protocol/text.h"
@@ -29,6 +28,7 @@ enum {
     BUSY_MS = 200, /* to wait for another kernel that writes; after that the cell is not stored, and the log says so */
     GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
     ENTRIES_MAX = 100000, /* of one reply */
+    FAILURES_MAX = 3,     /* after so many there is no history: somebody may be removing its files once */
     ROOM_PART = 16,       /* the part of the bounds that is freed once they are reached, so that it is done seldom */
 };
 
@@ -75,7 +75,7 @@ void history_init(struct history *history, const char *path, const struct redact
 }
 
 void history_fini(struct history *history) {
-    database_close(history->db);
+    database_close(history->db, &history->files);
     *history = (struct history){0};
 }
 
@@ -110,18 +110,25 @@ static int open_database(struct history *history, struct error *ret_error) {
     return database_check_schema(history->db, schema, ret_error);
 }
 
-/* Whether there is a database to work with. */
+/* Whether there is a database to work with: a new one, if somebody has removed its files. */
 static bool is_open(struct history *history) {
     struct error error;
-    if (history->db || history->failed || history->path[0] == '\0')
+    if (history->db && !database_files_are_there(history->db, &history->files)) {
+        database_close(steal_pointer(history->db), &history->files);
+        history->session = 0;
+    }
+    if (history->db || history->failures == FAILURES_MAX || history->path[0] == '\0')
         return history->db != NULL;
     int r = open_database(history, &error);
     if (r == -EIO && history->db)
         error_set(&error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(history->db));
     if (r < 0) {
         log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path, error.text);
-        database_close(steal_pointer(history->db));
-        history->failed = true;
+        database_close(steal_pointer(history->db), &history->files);
+        history->failures++;
+    } else {
+        database_files_note(history->db, &history->files);
+        history->failures = 0;
     }
     return r == 0;
 }

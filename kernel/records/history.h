@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 #include "kernel/base/log.h"
 #include "kernel/jupyter/request.h"
+#include "kernel/records/database.h"
 
 #include <limits.h>
 
 struct jupyter;
 struct redaction;
-struct sqlite3;
 
 enum {
     HISTORY_CELLS_MAX = 100000,
@@ -33,8 +33,9 @@ struct history {
     const struct redaction *redaction;
     const struct log *log;
     int64_t cells_max, bytes_max;
-    struct sqlite3 *db;
-    bool failed;
+    sqlite3 *db;
+    struct database_files files;
+    unsigned failures; /* to open it, one after the other */
     int64_t session; /* this kernel's number, once it has stored a cell; else 0 */
 };
 

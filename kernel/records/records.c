@@ -12,7 +12,6 @@
 #include "records.h"
 
 #include "kernel/base/paths.h"
-#include "kernel/records/database.h"
 #include "kernel/records/statement.h"
 
 #include <errno.h>
@@ -67,7 +66,7 @@ int records_default_path(char *buf, size_t size) {
 }
 
 void records_close(struct records *records) {
-    database_close(records->db);
+    database_close(records->db, &records->files);
     *records = (struct records){0};
 }
 
@@ -105,6 +104,7 @@ static int set_up(struct records *records, struct error *ret_error) {
         return -EIO;
     sqlite3_wal_hook(db, note_wal, records);
     int made = make_tables(db, ret_error);
+    database_files_note(db, &records->files);
     sqlite3_busy_timeout(db, BUSY_MS);
     return made;
 }
@@ -113,7 +113,7 @@ static int set_up(struct records *records, struct error *ret_error) {
 static void give_up(struct records *records, int r, struct error *ret_error) {
     if (r == -EIO && records->db)
         error_set(ret_error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
-    database_close(steal_pointer(records->db));
+    database_close(steal_pointer(records->db), &records->files);
 }
 
 void records_open(struct records *records, const struct records_options *options, const struct log *log) {
@@ -255,10 +255,8 @@ static bool store_all(struct records *records, const struct record *record, cons
     return ok;
 }
 
-int records_store(struct records *records, const struct record *record) {
+static int store_once(struct records *records, const struct record *record) {
     sqlite3 *db = records->db;
-    if (!db)
-        return -ENOENT;
     bool ok = statement_run(db, "BEGIN IMMEDIATE", "");
     bool begun = ok;
     const char *why = NULL;
@@ -270,6 +268,29 @@ int records_store(struct records *records, const struct record *record) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     records->since_tidy++;
     return ok ? 0 : -EIO;
+}
+
+/* Begins a new database in the place of one whose files are gone. */
+static void begin_anew(struct records *records) {
+    char path[PATH_MAX];
+    const struct records_options options = {path, records->keep_days, records->max_bytes};
+    const struct log *log = records->log;
+    snprintf(path, sizeof path, "%s", records->path);
+    log_write(log, LOG_LEVEL_WARNING, "the run records %s were removed: from now on runs are recorded in new ones", path);
+    records_close(records);
+    records_open(records, &options, log);
+}
+
+/* Looks for the files last, because they may be removed at any time before. */
+int records_store(struct records *records, const struct record *record) {
+    int r = records->db ? store_once(records, record) : -ENOENT;
+    if (!records->db || database_files_are_there(records->db, &records->files))
+        return r;
+    begin_anew(records);
+    if (!records->db)
+        return -ENOENT;
+    auto_statement found = statement_make(records->db, "SELECT 1 FROM runs WHERE run_id = ?1", "t", record->run_id);
+    return found && sqlite3_step(found) == SQLITE_ROW ? 0 : store_once(records, record); /* the log may have it */
 }
 
 /* Drops runs that are too old, and then what no run refers to. */

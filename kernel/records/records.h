@@ -18,13 +18,13 @@
 #include "base/error.h"
 #include "kernel/base/digest.h"
 #include "kernel/base/log.h"
+#include "kernel/records/database.h"
 
 #include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sqlite3;
 
 struct records_options {
     const char *path; /* "" for none at all */
@@ -36,7 +36,8 @@ struct records_options {
 struct records {
     char path[PATH_MAX];
     const struct log *log;
-    struct sqlite3 *db;
+    sqlite3 *db;
+    struct database_files files;
     int64_t keep_days;
     int64_t max_bytes;
     unsigned since_tidy; /* runs stored */
@@ -94,8 +95,11 @@ int records_open_existing(struct records *records, const char *path, const struc
                           struct error *ret_error) MUST_CHECK;
 void records_close(struct records *records);
 
-/* Stores a run, whole or not at all, and forgets the oldest where there is no room for it. 0; -ENOENT where there is no
- * database; -EIO with a line in the log. */
+/*
+ * Stores a run, whole or not at all, and forgets the oldest where there is no room for it.
+ * If somebody has removed the database's files it goes to a new one. 0; -ENOENT where
+ * there is no database; -EIO with a line in the log.
+ */
 int records_store(struct records *records, const struct record *record) MUST_CHECK;
 
 /*

@@ -133,7 +133,7 @@ int records_find(struct records *records, const char *prefix, json_t **ret_run) 
 }
 
 json_t *records_find_cached(struct records *records, const char *cache_key, int64_t since_ms) {
-    if (!records->db)
+    if (!records->db || !database_files_are_there(records->db, &records->files))
         return NULL;
     auto_statement row = statement_make(
         records->db, "SELECT body FROM runs WHERE cache_key = ?1 AND started_ms >= ?2 ORDER BY started_ms DESC LIMIT 1",

@@ -745,3 +745,56 @@ def test_damaged_records_fail_no_cell(database, start):
     cell = ask(kernel, "6 * 7")
     assert cell.reply["status"] == "ok"
     assert cell.report["record"] is False
+
+
+def remove_all(folder):
+    for file in list(folder.iterdir()):
+        file.unlink()
+
+
+def remove_ending(ending):
+    def remove(folder):
+        for file in list(folder.iterdir()):
+            if file.name.endswith(ending):
+                file.unlink()
+
+    return remove
+
+
+REMOVALS = {
+    "files": remove_all,
+    "folder": shutil.rmtree,
+    "databases": remove_ending(".sqlite"),
+    "logs": remove_ending("-wal"),
+    "renamed": lambda folder: folder.rename(folder.with_name("elsewhere")),
+    "replaced": lambda folder: [shutil.copy(file, f"{file}.new") and os.replace(f"{file}.new", file)
+                                for file in list(folder.iterdir()) if file.suffix == ".sqlite"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("remove", REMOVALS)
+def test_records_that_are_removed_while_a_kernel_runs_begin_anew(database, start, remove):
+    kernel = start()
+    cached = {"fresh": True, "cache": "1h"}
+    ask(kernel, "print(1)", **cached)
+    ask(kernel, "1", silent=True)  # by then the cell before is in the history, too
+    REMOVALS[remove](database.parent)
+    cells = [ask(kernel, "print(1)", **cached), ask(kernel, "1 / 0"), ask(kernel, "after = 2")]
+    for cell in cells:
+        assert cell.report["record"] is True and not cell.report.get("cached")
+        assert body(database, cell.report["run_id"])["code"]
+    kernel.close()
+    assert [code for (code,) in rows(database, "SELECT json_extract(body, '$.code') FROM runs ORDER BY n")][-3:] == [
+        "print(1)",
+        "1 / 0",
+        "after = 2",
+    ]
+    assert ("1 / 0",) in rows(database.with_name("history.sqlite"), "SELECT source FROM cells")
+
+
+def test_records_that_can_not_begin_anew_are_said_not_to_be(database, start):
+    kernel = start()
+    assert ask(kernel, "1").report["record"] is True
+    shutil.rmtree(database.parent)
+    database.parent.write_text("no folder")
+    assert ask(kernel, "2").report["record"] is False

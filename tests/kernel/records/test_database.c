@@ -28,7 +28,7 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-    database_close(db);
+    database_close(db, NULL);
     db = NULL;
     return tree_remove(state);
 }
@@ -53,7 +53,7 @@ static void test_database_that_is_open_has_a_wal_file(void **state) {
     (void)state;
     open_it();
     expect_good("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)");
-    database_close(db);
+    database_close(db, NULL);
     open_it();
     expect_good("SELECT x FROM t");
     assert_int_equal(access(tree_path(log, "a/x.sqlite-wal"), F_OK), 0);
@@ -65,7 +65,7 @@ static void reopen_with(const char *journal_mode) {
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; CREATE TABLE t(x)", journal_mode);
     open_it();
     expect_good(sql);
-    database_close(db);
+    database_close(db, NULL);
     open_it();
 }
 
@@ -83,7 +83,7 @@ static void test_database_with_a_planted_log_does_not_write_to_it(void **state) 
         assert_int_not_equal(sqlite3_exec(db, "INSERT INTO t VALUES(1)", NULL, NULL, NULL), SQLITE_OK);
         assert_non_null(strstr(database_refused(), "it has more than one name (hard links)"));
         expect_bytes("target", 4);
-        database_close(db);
+        database_close(db, NULL);
         db = NULL;
         assert_int_equal(unlink(log), 0);
         assert_int_equal(unlink(path), 0);
