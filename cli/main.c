@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/own_limits.h"
 #include "kernel/base/terminal.h"
 #include "sandbox/sandbox.h"
 
@@ -103,7 +104,13 @@ static int fail_usage(const char *why) {
     return EXIT_USAGE;
 }
 
+static bool runs_cells(const struct command *command) {
+    return command->run == command_kernel || command->run == command_run || command->run == command_doctor ||
+           command->run == command_replay;
+}
+
 static int run_command(const struct command *command, int argc, char *argv[]) {
+    char why[256];
     struct arguments arguments;
     struct error error;
     if (options_parse(command, argc, argv, &arguments, &error) < 0)
@@ -112,6 +119,10 @@ static int run_command(const struct command *command, int argc, char *argv[]) {
         return show_version();
     if (arguments.values[OPTION_HELP])
         return options_usage(command), 0;
+    if (runs_cells(command) && !own_limits_suffice(why, sizeof why)) {
+        terminal_complain("%s", why);
+        return EXIT_USAGE;
+    }
     return command->run(&arguments);
 }
 
@@ -124,6 +135,7 @@ int main(int argc, char *argv[]) {
         return show_help();
     if (strcmp(argv[1], "--version") == 0)
         return show_version();
+    own_limits_take_signals();
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(&commands[i], argc - 2, argv + 2);

@@ -50,7 +50,8 @@ void database_files_note(sqlite3 *db, struct database_files *ret_files);
 /* Whether they are still there: if one was removed or replaced, what is written to the database is lost. */
 bool database_files_are_there(sqlite3 *db, const struct database_files *files);
 
-/* NULL is allowed, also for files that were never noted. If its files are no longer there, those that have their names are not touched. */
+/* NULL is allowed, also for files that were never noted. If its files are no longer there, those that have their names
+ * are not touched. */
 void database_close(sqlite3 *db, const struct database_files *files);
 
 #endif

@@ -276,7 +276,8 @@ static void begin_anew(struct records *records) {
     const struct records_options options = {path, records->keep_days, records->max_bytes};
     const struct log *log = records->log;
     snprintf(path, sizeof path, "%s", records->path);
-    log_write(log, LOG_LEVEL_WARNING, "the run records %s were removed: from now on runs are recorded in new ones", path);
+    log_write(log, LOG_LEVEL_WARNING, "the run records %s were removed: from now on runs are recorded in new ones",
+              path);
     records_close(records);
     records_open(records, &options, log);
 }

@@ -70,8 +70,15 @@ static uint64_t data_bytes(pid_t pid) {
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Where petri was started with a lower limit, and may not raise it, that one holds. */
 static int set_limit(pid_t pid, __rlimit_resource_t resource, uint64_t value) {
-    struct rlimit limit = {value, value};
+    struct rlimit limit = {value, value}, hard;
+    if (prlimit(pid, resource, &limit, NULL) == 0)
+        return 0;
+    const int r = -errno;
+    if (r != -EPERM || prlimit(pid, resource, NULL, &hard) || hard.rlim_max >= value)
+        return r;
+    limit = (struct rlimit){hard.rlim_max, hard.rlim_max};
     return prlimit(pid, resource, &limit, NULL) ? -errno : 0;
 }
 
