@@ -127,7 +127,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     int r = prepare(cell, options, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
-    if (r) { /* whichever step has met it: without its keeper there is no image */
+    if (r && ret_error->step != STEP_ZYGOTE) { /* whichever step has met it: without its keeper there is no image */
         int lost = image_check(cell->image, ret_error);
         r = lost ? lost : r;
     }

@@ -137,7 +137,8 @@ static void test_no_preload_runs_once_a_cell_with_an_error_was_committed(void **
 /* A message to a comm, whole. petri: of its metadata, stolen; NULL for none. */
 static void run_comm(json_t *petri) {
     char id[37];
-    harness_send_with(&h, CHANNEL_SHELL, "comm_msg", json_pack("{s:s, s:{}}", "comm_id", "a", "data"),
+    harness_send_with(&h, CHANNEL_SHELL, "comm_open",
+                      json_pack("{s:s, s:s, s:{}}", "comm_id", "a", "target_name", "t", "data"),
                       petri ? json_pack("{s:o}", "petri", petri) : json_object(), id);
     json_decref(harness_next_cell(&h));
     harness_done(&h, "ok");
