@@ -2,11 +2,13 @@
  * fuzz_secrets.c - what looks like a secret, in any bytes.
  *
  * What is between the marks is the text as it was, in its order. Once the
- * secrets are out, none is found any more. The time that it takes grows with
+ * secrets are out, none is found any more. What stands encoded in the text is found in its
+ * order, and says no more than the text has bytes. The time that it takes grows with
  * the text and no faster: libFuzzer's time-out is the check.
  */
 #include "fuzz.h"
 
+#include "kernel/records/encoded.h"
 #include "kernel/records/secrets.h"
 
 #include <string.h>
@@ -39,6 +41,22 @@ static void check_rest(const char *text, size_t n, const struct bytes *out) {
     }
 }
 
+/* Two pieces of base64 may have a character in common, in which one ends and the next begins. */
+static void check_encoded(const char *text, size_t n, enum encoded_way way) {
+    auto_encoded encoded = {0};
+    encoded_find(text, n, way, 1 + n % 8, &encoded);
+    INVARIANT(bytes_ok(&encoded.text) && bytes_ok(&encoded.pieces));
+    size_t end = 0, at = 0;
+    for (size_t i = 0; i < encoded_n(&encoded); i++) {
+        const struct encoded_piece *piece = &encoded_pieces(&encoded)[i];
+        INVARIANT(end <= piece->start + 1 && piece->start < piece->end && piece->end <= n);
+        INVARIANT(at <= piece->at && piece->bytes > 0 && piece->at + piece->bytes <= encoded.text.n);
+        INVARIANT(piece->bytes <= piece->end - piece->start);
+        end = piece->end;
+        at = piece->at + piece->bytes;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     auto_bytes out = {0};
     auto_bytes again = {0};
@@ -49,5 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_rest((const char *)data, size, &out);
     INVARIANT(secrets_remove(out.data, out.n, &again) == 0);
     INVARIANT(again.n == out.n);
+    for (int way = 0; way < ENCODED_WAYS; way++)
+        check_encoded((const char *)data, size, (enum encoded_way)way);
     return 0;
 }

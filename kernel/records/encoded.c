@@ -98,7 +98,7 @@ static int base64_value(char c) {
 static size_t skip_in_base64(const struct decoder *decoder, size_t at) {
     const size_t behind = skip_line_end(decoder, at);
     return behind == at && at + 1 < decoder->n && decoder->text[at] == '\\' && decoder->text[at + 1] == '/' ? at + 1
-                                                                                                          : behind;
+                                                                                                            : behind;
 }
 
 /* A run of base64 at at, without its first skipped digits. Returns its end. */

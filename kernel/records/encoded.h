@@ -19,13 +19,13 @@
 
 /* A way to decode a text. */
 enum encoded_way {
-    ENCODED_BASE64,       /* whole groups from a run's first character on */
-    ENCODED_BASE64_1,     /* from its second, */
-    ENCODED_BASE64_2,     /* third */
-    ENCODED_BASE64_3,     /* or fourth */
-    ENCODED_HEX,          /* pairs of digits, with or without what stands between bytes: a blank, a colon, 0x */
-    ENCODED_HEX_1,        /* from the second digit on */
-    ENCODED_QUOTED,       /* lines with %41 or =41 in them; "=" at a line's end joins it with the next one */
+    ENCODED_BASE64,   /* whole groups from a run's first character on */
+    ENCODED_BASE64_1, /* from its second, */
+    ENCODED_BASE64_2, /* third */
+    ENCODED_BASE64_3, /* or fourth */
+    ENCODED_HEX,      /* pairs of digits, with or without what stands between bytes: a blank, a colon, 0x */
+    ENCODED_HEX_1,    /* from the second digit on */
+    ENCODED_QUOTED,   /* lines with %41 or =41 in them; "=" at a line's end joins it with the next one */
     ENCODED_WAYS,
 };
 

@@ -36,7 +36,7 @@ struct history {
     sqlite3 *db;
     struct database_files files;
     unsigned failures; /* to open it, one after the other */
-    int64_t session; /* this kernel's number, once it has stored a cell; else 0 */
+    int64_t session;   /* this kernel's number, once it has stored a cell; else 0 */
 };
 
 /*

@@ -356,8 +356,7 @@ bool records_find_digest(struct records *records, const char *file, char ret_hex
 }
 
 void records_store_digest(struct records *records, const char *file, const char *hex) {
-    if (records->db && statement_run(records->db,
-                                     "DELETE FROM digests WHERE (SELECT count(*) FROM digests) >= ?1", "i",
+    if (records->db && statement_run(records->db, "DELETE FROM digests WHERE (SELECT count(*) FROM digests) >= ?1", "i",
                                      (int64_t)DIGESTS))
         statement_run(records->db, "INSERT OR REPLACE INTO digests(file, sha256) VALUES(?1, ?2)", "tt", file, hex);
 }

@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
 struct records_options {
     const char *path; /* "" for none at all */
     int64_t keep_days;

@@ -145,9 +145,8 @@ int variables_add(struct variables *variables, enum variable_source source, uint
     const struct variable *before = at > 0 ? variables->rows[at - 1] : NULL;
     if (before && before->only_for == 0 && compare(before, value, bytes) == 0)
         return 0;
-    const bool fits =
-        source == VARIABLE_CONFIGURED || (variables->used[source].n < VARIABLES_MAX &&
-                                          variables->used[source].bytes + bytes <= VARIABLES_BYTES_MAX);
+    const bool fits = source == VARIABLE_CONFIGURED || (variables->used[source].n < VARIABLES_MAX &&
+                                                        variables->used[source].bytes + bytes <= VARIABLES_BYTES_MAX);
     const int r = fits || run > 0 ? add_row(variables, at, name, value, bytes, fits ? 0 : run) : -ENOSPC;
     if (r < 0 || !fits)
         return r < 0 ? r : -ENOSPC;
@@ -175,8 +174,8 @@ int variables_add_all(struct variables *variables, const json_t *values) {
     json_t *value;
     int r = 0;
     json_object_foreach((json_t *)values, name, value) {
-        const int added = variables_add(variables, VARIABLE_CONFIGURED, 0, name, json_string_value(value),
-                                        json_string_length(value));
+        const int added =
+            variables_add(variables, VARIABLE_CONFIGURED, 0, name, json_string_value(value), json_string_length(value));
         r = r < 0 ? r : added;
     }
     return r;

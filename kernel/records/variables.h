@@ -37,7 +37,7 @@ enum variable_source { VARIABLE_CONFIGURED, VARIABLE_IN_CODE, VARIABLE_TOLD, VAR
 struct variable {
     char *value; /* owned, not terminated */
     size_t bytes;
-    uint64_t only_for; /* over the bound: the run that it is known for; else 0 */
+    uint64_t only_for;               /* over the bound: the run that it is known for; else 0 */
     char kind[VARIABLES_KIND_BYTES]; /* what stands in the mark that takes its place */
 };
 

@@ -61,4 +61,5 @@ static void after_comm(struct run *run) {
     records_tidy(&run->runner->accounts->records);
 }
 
-const struct cell_kind comm_cell = {.is_ignored = is_ignored, .begin = begin_comm, .end = end_comm, .after = after_comm};
+const struct cell_kind comm_cell = {
+    .is_ignored = is_ignored, .begin = begin_comm, .end = end_comm, .after = after_comm};

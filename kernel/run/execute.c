@@ -153,14 +153,15 @@ static json_t *make_frame(const struct config *config, const struct run *run, js
 static void note_variables(struct run *run) {
     char why[160];
     const json_t *code = run->asked.code;
-    const int r = variables_read_code(&run->runner->accounts->variables, json_string_value(code),
-                                      json_string_length(code));
+    const int r =
+        variables_read_code(&run->runner->accounts->variables, json_string_value(code), json_string_length(code));
     if (r == 0)
         return;
     snprintf(why, sizeof why,
-             r == -ENOMEM ? "there is no memory to keep the values of its %%env out of the records"
-                          : "with its %%env there are more values than petri can keep out of its records (%d, or %d MiB); "
-                            "restart the kernel, or set them with os.environ",
+             r == -ENOMEM
+                 ? "there is no memory to keep the values of its %%env out of the records"
+                 : "with its %%env there are more values than petri can keep out of its records (%d, or %d MiB); "
+                   "restart the kernel, or set them with os.environ",
              VARIABLES_MAX, VARIABLES_BYTES_MAX >> 20);
     if (run->result.outcome == OUTCOME_OK)
         run_set_outcome(run, OUTCOME_REFUSED, why);

@@ -29,7 +29,8 @@ struct writing;
 /* What differs between the kinds of requests that run as cells; the runner does everything else. */
 struct cell_kind {
     bool has_reply; /* the request gets a reply on shell */
-    /* Whether a request, whose turn it is, concerns nothing in the session: then no run is made of it. NULL for none. */
+    /* Whether a request, whose turn it is, concerns nothing in the session: then no run is made of it. NULL for none.
+     */
     bool (*is_ignored)(const struct runner *runner, const struct request *request);
     /*
      * Before the cell: reads the request, publishes what comes before the

@@ -160,8 +160,7 @@ static void fail_died(struct run *run) {
 /* Whoever has ended the exchange may have said more. */
 static void fail_broken(struct run *run, const char *why) {
     if (run->result.facts.detail[0] == '\0')
-        snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
-                 "broke petri's control channel (%s)", why);
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "broke petri's control channel (%s)", why);
     run_fail(run, OUTCOME_CRASH);
 }
 

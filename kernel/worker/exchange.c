@@ -19,7 +19,7 @@ enum {
     CLOSED_GRACE_MS = 200,         /* when a process ends, its socket is seen closed a moment before its end is known */
     FILLED_BYTES_PER_MS = 4 << 20, /* as fast as a program can fill memory */
     MEASURE_MS = 100,              /* where control groups enforce the limits */
-    FINISH_MS = 1,         /* how often one looks whether the cell is measured that is at its end */
+    FINISH_MS = 1,                 /* how often one looks whether the cell is measured that is at its end */
     MEASURE_CLOSE_MS = 10, /* where measuring enforces them (sandbox.h, session_is_watched()), or a limit is near */
 };
 

@@ -67,10 +67,10 @@ struct exchange_options {
 
 struct exchange {
     enum exchange_state state;
-    char why[96];   /* EXCHANGE_BROKEN: the reason */
-    json_t *reply;  /* EXCHANGE_DONE: the worker's reply, owned; NULL where its frame has none */
+    char why[96];      /* EXCHANGE_BROKEN: the reason */
+    json_t *reply;     /* EXCHANGE_DONE: the worker's reply, owned; NULL where its frame has none */
     bool is_finishing; /* the reply has come, and the cell is being measured */
-    bool has_frame; /* a frame has come */
+    bool has_frame;    /* a frame has come */
 
     const struct exchange_calls *calls;
     void *arg;

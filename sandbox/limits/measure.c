@@ -95,8 +95,8 @@ static struct measure_figures sum_up(const struct measure_request *request, cons
     const uint64_t files =
         request->is_watched ? watcher_files_beside(&reading->reading, &request->before) + request->files_bytes : 0;
     return (struct measure_figures){.memory_bytes = reading->reading.memory_bytes + files,
-                                  .cpu_us = reading->reading.cpu_us,
-                                  .tasks = (unsigned)positive_difference(reading->reading.tasks, 1)};
+                                    .cpu_us = reading->reading.cpu_us,
+                                    .tasks = (unsigned)positive_difference(reading->reading.tasks, 1)};
 }
 
 static bool is_enough(const struct measure_request *request, const struct measure_figures *figures) {

@@ -14,13 +14,13 @@
 
 /* Whose, and what is asked. */
 struct measure_request {
-    pid_t worker; /* these two, and all their descendants */
-    pid_t init;   /* pid 1 of the sandbox, which is counted as no task */
-    pid_t image;  /* has the image's memory, which is not the cell's */
-    bool is_watched;       /* memory and CPU time are asked for; else tasks alone */
-    bool asks_in_flight;   /* whether descriptors wait in their sockets is asked for, too */
-    uint64_t limit_bytes;  /* of memory; 0 for none: then a bound of it will do */
-    uint64_t files_bytes;  /* of the session's files, that are the cell's */
+    pid_t worker;                  /* these two, and all their descendants */
+    pid_t init;                    /* pid 1 of the sandbox, which is counted as no task */
+    pid_t image;                   /* has the image's memory, which is not the cell's */
+    bool is_watched;               /* memory and CPU time are asked for; else tasks alone */
+    bool asks_in_flight;           /* whether descriptors wait in their sockets is asked for, too */
+    uint64_t limit_bytes;          /* of memory; 0 for none: then a bound of it will do */
+    uint64_t files_bytes;          /* of the session's files, that are the cell's */
     struct watcher_reading before; /* the files in memory that the image has */
 };
 

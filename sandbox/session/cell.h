@@ -6,8 +6,8 @@
 
 #include "sandbox/files/opened.h"
 #include "sandbox/image/copy_ahead.h"
-#include "sandbox/limits/resources.h"
 #include "sandbox/limits/measure.h"
+#include "sandbox/limits/resources.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/session/session.h"
 

@@ -8,8 +8,8 @@
  *
  * With control groups the first is what is charged to all that images can have memory of, less what cells have of it
  * that there are now. Without, each process tells its part of what it shares, and those of images and cells add up; as
- * this takes long, an errand does it, and there is a bound that is cheap: an image that comes has at most so much more than all before it as
- * its cell has written, and one that goes takes nothing away.
+ * this takes long, an errand does it, and there is a bound that is cheap: an image that comes has at most so much more
+ * than all before it as its cell has written, and one that goes takes nothing away.
  */
 #include "sandbox/base/difference.h"
 #include "sandbox/base/errand.h"

@@ -290,11 +290,9 @@ static void test_comm_message_to_a_comm_that_is_not_open_is_ignored(void **state
     char id[37];
     (void)state;
     open_comm("a");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        for (size_t k = 0; k < sizeof contents / sizeof contents[0]; k++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        for (size_t k = 0; k < sizeof contents / sizeof contents[0]; k++)
             harness_send(&h, CHANNEL_SHELL, types[i], json_loads(contents[k], 0, NULL), id);
-        }
-    }
     harness_done(&h, "ok");
     assert_int_equal(n_comms("t"), 1);
     harness_send(&h, CHANNEL_SHELL, "comm_close", json_pack("{s:s, s:{}}", "comm_id", "a", "data"), id);

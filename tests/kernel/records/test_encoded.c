@@ -21,8 +21,8 @@ static const char *const secrets[] = {
     "postgresql://me:hunter2@db:5432/x",
     "-----BEGIN PRIVATE KEY-----\nMIIEow\n-----END PRIVATE KEY-----\n",
     "mauve-Giraffe 17=", /* of a variable */
-    "tiny42",                    /* the same */
-    "CASE-4711",                 /* of a pattern */
+    "tiny42",            /* the same */
+    "CASE-4711",         /* of a pattern */
 };
 enum { N_SECRETS = sizeof secrets / sizeof secrets[0] };
 
@@ -165,9 +165,9 @@ static void as_base64_of_utf16(const char *text, size_t n, struct bytes *out) {
 }
 
 static void (*const encodings[])(const char *text, size_t n, struct bytes *out) = {
-    as_base64,       as_url_base64,      as_mime_base64,     as_base64_in_repr, as_base64_in_json,
-    as_hex,          as_capital_hex,     as_hex_with_blanks, as_hex_numbers,    as_percent,
-    as_quoted_printable, as_little_quoted, as_base64_twice,    as_hex_of_base64,  as_base64_of_utf16,
+    as_base64,       as_url_base64,      as_mime_base64,     as_base64_in_repr, as_base64_in_json,   as_hex,
+    as_capital_hex,  as_hex_with_blanks, as_hex_numbers,     as_percent,        as_quoted_printable, as_little_quoted,
+    as_base64_twice, as_hex_of_base64,   as_base64_of_utf16,
 };
 enum { N_ENCODINGS = sizeof encodings / sizeof encodings[0] };
 
@@ -298,8 +298,8 @@ static void test_redact_leaves_what_is_beside_an_encoded_secret(void **state) {
 }
 
 static void test_encoded_hostile_text_takes_linear_time(void **state) {
-    static const char *const units[] = {"A",   "AB\\n", "4",    "41 ", "0x41, ", "%",  "%4",
-                                        "%41", "=",     "=\n",  "=4",  "a=3D",   "\\", "Z2hw\n"};
+    static const char *const units[] = {"A",   "AB\\n", "4",   "41 ", "0x41, ", "%",  "%4",
+                                        "%41", "=",     "=\n", "=4",  "a=3D",   "\\", "Z2hw\n"};
     (void)state;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         struct bytes text = {0}, left = {0};

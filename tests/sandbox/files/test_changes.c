@@ -276,8 +276,10 @@ static int list_compares_a_file_with_many_names_once(void *arg) {
     put_text(root, "upper/a", text);
     put_names(root, "base/a", NAMES);
     put_names(root, "upper/a", NAMES);
-    const struct changes_options options = {.upper_fd = open_folder("upper"), .base_fd = open_folder("base"),
-                                            .folder_fd = open_folder("folder"), .live = true};
+    const struct changes_options options = {.upper_fd = open_folder("upper"),
+                                            .base_fd = open_folder("base"),
+                                            .folder_fd = open_folder("folder"),
+                                            .live = true};
     const unsigned long long before = count_read();
     CHECK_EQUAL(changes_list(&options, listing_add, &listing), 0);
     CHECK(count_read() - before < 8 * BYTES);

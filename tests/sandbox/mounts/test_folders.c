@@ -86,10 +86,13 @@ static void folder_is_carried_on(struct live *live) {
 
 int main(void) {
     static const struct live_case cases[] = {
-        LIVE_CASE(folder_is_carried_on),      LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
-        LIVE_CASE(deleted_folder_is_refused), LIVE_CASE(path_of_a_deleted_file_is_carried_on_as_the_file_is),
+        LIVE_CASE(folder_is_carried_on),
+        LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
+        LIVE_CASE(deleted_folder_is_refused),
+        LIVE_CASE(path_of_a_deleted_file_is_carried_on_as_the_file_is),
         LIVE_CASE(path_of_a_deleted_link_is_refused),
-        LIVE_CASE(namespace_is_refused),      LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
+        LIVE_CASE(namespace_is_refused),
+        LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
     };
     return live_main("folders", cases, sizeof cases / sizeof cases[0]);
 }
