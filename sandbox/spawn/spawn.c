@@ -328,13 +328,14 @@ int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prep
     return r;
 }
 
-bool spawn_has_ended(const struct prepared *prepared) {
+/* Whether somebody has killed it: then nobody can read there any more. */
+static bool has_ended(const struct prepared *prepared) {
     struct pollfd start = {.fd = prepared->start_fd};
-    return poll(&start, 1, 0) != 0; /* nobody can read there any more */
+    return poll(&start, 1, 0) != 0;
 }
 
 void spawn_discard(struct prepared *prepared) {
-    if (!spawn_has_ended(prepared)) /* its number may be another process's by now */
+    if (!has_ended(prepared)) /* its number may be another process's by now */
         kill(prepared->pid, SIGKILL);
     close_fd(&prepared->start_fd);
     close_fd(&prepared->status_fd);

@@ -36,9 +36,6 @@ int spawn_cage(struct spawn_context *context, struct error *ret_error);
 /* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
 int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct error *ret_error);
 
-/* Whether somebody has killed it. */
-bool spawn_has_ended(const struct prepared *prepared);
-
 /* Ends a prepared sandbox that is not needed. */
 void spawn_discard(struct prepared *prepared);
 

@@ -222,6 +222,20 @@ static int prepare_state(const struct session_options *options, const struct wor
     return r;
 }
 
+/* Finishes the prepared sandbox, or else a new one: somebody may have killed that while it waited. */
+static int finish_sandbox(const struct state *state, struct prepared *prepared, uint64_t layer,
+                          struct sandbox_init *ret_init, struct error *error) {
+    int r = -ESRCH;
+    for (int tries = prepared->pid ? 2 : 1; r && tries > 0; tries--) {
+        r = prepared->pid ? 0 : spawn_prepare(&state->context, prepared, error);
+        *ret_init = (struct sandbox_init){.pid = prepared->pid, .pid_in_cage = prepared->pid_in_cage};
+        if (r == 0)
+            r = spawn_finish(prepared, layer, error);
+        *prepared = (struct prepared){0};
+    }
+    return r;
+}
+
 /* Makes the sandbox asked for, from the prepared one or from a new one. */
 static int make_sandbox(const struct state *state, uint64_t layer, struct prepared *ready,
                         struct sandbox_init *ret_init, struct error *error) {
@@ -231,13 +245,8 @@ static int make_sandbox(const struct state *state, uint64_t layer, struct prepar
     *ready = (struct prepared){0};
     int added = layer == LAYER_LIVE ? 0 : add_room(files_fd);
     int r = added < 0 ? step_failed(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
-    if (r == 0 && prepared.pid && spawn_has_ended(&prepared))
-        spawn_discard(&prepared); /* somebody has killed it while it waited */
-    if (r == 0 && prepared.pid == 0)
-        r = spawn_prepare(&state->context, &prepared, error);
-    *ret_init = (struct sandbox_init){.pid = prepared.pid, .pid_in_cage = prepared.pid_in_cage};
     if (r == 0)
-        r = spawn_finish(&prepared, layer, error);
+        r = finish_sandbox(state, &prepared, layer, ret_init, error);
     int ended = added > 0 ? restore_limit(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
     return r || ended == 0 ? r : step_failed(error, STEP_LAYER, -ended, "room");
 }
