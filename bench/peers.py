@@ -130,7 +130,7 @@ class Peer:
         # With the name that Jupyter's server gives such a file, by which Kishu knows a kernel.
         connection = f"{self.data.name}/kernel-{uuid.uuid4()}.json"
         self.manager = KernelManager(kernel_name=name, connection_file=connection, **ports.settings())
-        environment = {**os.environ, "XDG_DATA_HOME": self.data.name, "KISHU_PATH_ROOT": self.data.name}
+        environment = os.environ | dict.fromkeys(("XDG_DATA_HOME", "IPYTHONDIR", "KISHU_PATH_ROOT"), self.data.name)
         with SpawnClock() as clock:
             self.manager.start_kernel(
                 cwd=folder,
@@ -182,7 +182,7 @@ class Peer:
 
     def send(self, code, petri=None):
         """Sends code, with metadata.petri where that is given; returns the request's id."""
-        content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False, "stop_on_error": True}
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True}
         content |= {"user_expressions": {}}
         message = self.client.session.msg("execute_request", content, metadata={"petri": petri} if petri else {})
         self.client.shell_channel.send(message)

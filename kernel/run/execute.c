@@ -184,6 +184,7 @@ static void begin_execute(struct run *run, json_t **ret_frame) {
     const bool goes = run->result.outcome == OUTCOME_OK && travel_is_line(code);
     const bool asks = run->result.outcome == OUTCOME_OK && travel_is_question(code);
     run->asked.execution_count = last + run->asked.counts;
+    run->asked.shown_number = last + 1;
     run->asked.counts &= !goes && !asks;
     if (run->asked.counts && !run->branch)
         runner->execution_count++;

@@ -36,7 +36,7 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     json_auto_t *text = text_to_json(at, strcspn(at, "\n"));
     run->result.facts.history = json_array();
     json_array_append_new(run->result.facts.history,
-                          json_sprintf("Cell In[%d], line %d", run->asked.execution_count, line));
+                          json_sprintf("Cell In[%d], line %d", run->asked.shown_number, line));
     json_array_append_new(run->result.facts.history, json_sprintf("    %s", json_string_value(text)));
 }
 

@@ -34,7 +34,7 @@ static json_t *exit_of(const struct cell_end *end) {
 static json_t *error_of(const struct run *run) {
     const struct failure_source source = {
         .code = request_string(run->request, "code", ""),
-        .number = run->asked.execution_count,
+        .number = run->asked.shown_number,
         .order = run->result.rolled_back ? FAILURE_INNERMOST_FIRST : FAILURE_INNERMOST_LAST,
     };
     return run->result.error ? failure_json(run->result.error, &source) : json_null();

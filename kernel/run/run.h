@@ -84,7 +84,8 @@ struct run_request {
     bool stop_on_error;
     bool counts; /* takes an execution count, is stored in the history, and is a step: not silent, hidden or blank */
     int execution_count;
-    json_t *missed; /* cells that the history of inputs in its image lacks: missed.h; owned, or NULL */
+    int shown_number; /* by which tracebacks name its code: of one that takes no number, the next cell's */
+    json_t *missed;   /* cells that the history of inputs in its image lacks: missed.h; owned, or NULL */
 };
 
 /* Its progress; not used once it is over. */

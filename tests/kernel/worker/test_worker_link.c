@@ -145,6 +145,7 @@ static void test_link_to_a_worker_that_does_not_read_takes_no_frames(void **stat
 /* For whoever has the link, a worker that has died is one whose socket has ended, whatever was on its way to it. */
 static void test_link_to_a_dead_worker_ends_whatever_it_has_not_read(void **state) {
     json_auto_t *json = json_pack("{s:s, s:i}", "type", "ack", "seq", 1);
+    teardown(state);
     for (int unread = 0; unread < 2; unread++)
         for (int sent_after = 0; sent_after < 2; sent_after++) {
             setup(state);
