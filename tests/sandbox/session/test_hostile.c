@@ -343,11 +343,11 @@ static void many_cells_leave_nothing(struct live *live) {
             live_commit(cell);
     }
     await_processes(live, processes);
-    CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
-    CHECK_EQUAL(live_count_lines("/proc/self/mountinfo"), mounts);
     for (int i = 0; i < 10000 && live_count_entries("/proc/self/task") != threads; i++)
         usleep(1000); /* of an errand that nobody waits for */
     CHECK_EQUAL(live_count_entries("/proc/self/task"), threads);
+    CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(live_count_lines("/proc/self/mountinfo"), mounts);
 }
 
 static const struct live_case cases[] = {
