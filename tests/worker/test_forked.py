@@ -68,6 +68,8 @@ def last_line(text):
 
 
 def of_script(python, code):
+    # Whoever starts the tests in the background of a shell has SIGINT ignored, and so has a script.
+    code = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"
     found = subprocess.run([python, "-S", "-c", code], capture_output=True, text=True, timeout=60)
     assert found.returncode == 0, found.stderr
     return found
