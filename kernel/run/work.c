@@ -50,6 +50,18 @@ static json_t *caps(const struct run *run) {
                      limits_text(UNIT_BYTES, display, text, sizeof text));
 }
 
+/* What has kept a cell from starting: the state, or the cell, may have been killed since somebody looked. */
+static int why_not_started(struct run *run, int r, struct error *ret_error) {
+    struct error cause = {0};
+    const int lost = run->beside ? 0 : session_check(run->runner->session, &cause);
+    if (lost < 0)
+        return error_set_sandbox(ret_error, lost, &cause);
+    if (cell_is_whole(run->now.cell))
+        return error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r));
+    run->result.facts.mend = "It was not the cell's fault: run it again.";
+    return error_set(ret_error, -r, "its sandbox was killed before it began, by hand or by Linux for want of memory");
+}
+
 /* Starts the cell with its request. 0, or -errno with a sentence in ret_error. */
 static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
     struct runner *runner = run->runner;
@@ -72,12 +84,8 @@ static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
     run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];
     json_object_set_new(frame, "caps", caps(run));
-    struct error cause = {0};
-    int r = exchange_start(&run->now.exchange, run->now.cell, frame, &options);
-    const int lost = r < 0 && !run->beside ? session_check(run->runner->session, &cause) : 0;
-    if (lost < 0)
-        return error_set_sandbox(ret_error, lost, &cause);
-    return r < 0 ? error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r)) : 0;
+    const int r = exchange_start(&run->now.exchange, run->now.cell, frame, &options);
+    return r < 0 ? why_not_started(run, r, ret_error) : 0;
 }
 
 /* Ends a run whose cell has not started. */

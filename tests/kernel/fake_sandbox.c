@@ -483,7 +483,12 @@ static void set_runs(struct cell *cell, bool runs) {
 }
 
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
+    const int r = plan_of(cell->session).start;
     assert_non_null(limits);
+    if (r < 0) {
+        make_readable(cell->exit_fd);
+        return r;
+    }
     pthread_mutex_lock(&cell->session->mutex);
     cell->session->limits[cell->role] = *limits;
     pthread_mutex_unlock(&cell->session->mutex);

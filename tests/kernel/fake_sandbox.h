@@ -18,6 +18,7 @@ struct fake_plan {
     bool places_ending; /* the cells of no place are gone yet */
     int64_t create_us;  /* what making a cell takes of the kernel's clock, and discarding one */
     int64_t discard_us;
+    int start; /* of cell_start(): the cell is dead by then */
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */

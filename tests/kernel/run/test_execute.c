@@ -406,6 +406,19 @@ static void test_execute_without_a_sandbox_is_not_run(void **state) {
     harness_stop(&h);
 }
 
+static void test_execute_in_a_sandbox_killed_before_it_began_says_so_and_to_run_it_again(void **state) {
+    char id[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.start = -ESRCH});
+    harness_execute(&h, "1", id);
+    expect_failure(
+        id, "busy execute_input error:SandboxError idle", "SandboxError",
+        "There is no sandbox for the cell, so it was not run: its sandbox was killed before it began, by hand "
+        "or by Linux for want of memory" STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+}
+
 static void test_execute_after_a_failed_start_says_why(void **state) {
     char id[37];
     (void)state;
@@ -470,6 +483,7 @@ int main(void) {
         WARM(test_execute_with_its_own_limits_has_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),
+        WARM(test_execute_in_a_sandbox_killed_before_it_began_says_so_and_to_run_it_again),
         cmocka_unit_test(test_execute_after_a_failed_start_says_why),
         WARM(test_execute_leftover_processes_are_noted_on_stderr),
         WARM(test_execute_count_grows_only_with_cells_in_the_history),
