@@ -150,7 +150,7 @@ static const struct row *find(const struct request *request) {
 }
 
 static bool may_be_answered(const struct runner *runner, const struct request *request) {
-    return runner->state != RUNNER_WARMING && (!runner->own || !find(request)->waits);
+    return runner->state != RUNNER_WARMING && !runner->is_serving && (!runner->own || !find(request)->waits);
 }
 
 /* Steals the request. */

@@ -18,6 +18,8 @@
 #include "kernel/run/denied.h"
 #include "kernel/run/input.h"
 #include "kernel/run/watchdog.h"
+#include "kernel/run/work.h"
+#include "sandbox/sandbox.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -100,6 +102,33 @@ static void tick_compact(struct kernel *kernel, int64_t now_us) {
     compact_tick(&kernel->compact, &kernel->runner, &introspections->spare, is_idle, now_us);
 }
 
+/*
+ * What is served while the sandbox has long work: control, subscriptions, signals, and the limits of runs that are under
+ * way. Nothing begins or ends. See: sandbox_serve() in sandbox.h.
+ */
+static void serve_meanwhile(void *arg, int wait_ms) {
+    struct kernel *kernel = arg;
+    struct runner *runner = &kernel->runner;
+    void **sockets = kernel->jupyter.channels.sockets;
+    struct poll_set set;
+    poll_set_init(&set);
+    runner->is_serving = true;
+    if (kernel->signal_fd >= 0)
+        poll_set_add_fd(&set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, kernel);
+    poll_set_add_socket(&set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_control, kernel);
+    poll_set_add_socket(&set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, &kernel->jupyter);
+    for (size_t i = 0; i < runner->n_runs; i++)
+        if (runner->runs[i]->now.phase == RUN_WORKS)
+            work_watch(runner->runs[i], &set);
+    const int64_t until_us = clock_us() + wait_ms * CLOCK_MS;
+    set.deadline_us = set.deadline_us < until_us ? set.deadline_us : until_us;
+    if (poll_set_turn(&set) < 0)
+        log_write(&kernel->log, LOG_LEVEL_DEBUG, "a turn beside the sandbox's work failed");
+    for (size_t i = 0; i < runner->n_runs; i++)
+        work_meanwhile(runner->runs[i], clock_us());
+    runner->is_serving = false;
+}
+
 /* One turn of the loop. 0 or -errno. */
 static int turn(struct kernel *kernel) {
     struct jupyter *jupyter = &kernel->jupyter;
@@ -116,6 +145,7 @@ static int turn(struct kernel *kernel) {
     backpressure_watch(&jupyter->backpressure, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set);
+    sandbox_served();
     int64_t now_us = clock_us();
     watchdog_stop_clock(&kernel->runner, backpressure_tick(&jupyter->backpressure, now_us));
     info_tick(&kernel->info, jupyter, now_us);
@@ -131,7 +161,9 @@ static int turn(struct kernel *kernel) {
 
 int loop_run(struct kernel *kernel) {
     int r = 0;
+    sandbox_serve(serve_meanwhile, kernel);
     while (r == 0 && !kernel->stopping)
         r = turn(kernel);
+    sandbox_serve(NULL, NULL);
     return r;
 }

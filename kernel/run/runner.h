@@ -100,6 +100,7 @@ struct runner {
     uint64_t n_questions; /* of all runs so far */
     struct run_parents parents;
     int execution_count; /* of the last cell of the session */
+    bool is_serving;     /* it serves others while the sandbox works: nothing may begin, end or move */
     json_t *missed;      /* cells that the history of inputs in its image lacks: missed.h; owned, or NULL */
     struct waiting waiting;
     struct request_queue travels; /* requests about images that wait: control_travel.h */

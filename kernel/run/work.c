@@ -293,6 +293,23 @@ static void work(struct run *run, int64_t now_us) {
         copy_ahead(run, now_us);
 }
 
+void work_meanwhile(struct run *run, int64_t now_us) {
+    const struct exchange *exchange = &run->now.exchange;
+    if (run->now.phase != RUN_WORKS)
+        return;
+    exchange_tick(&run->now.exchange, now_us);
+    const bool is_over_limit = exchange->state == EXCHANGE_REPLACED || exchange->state == EXCHANGE_OVER_MEMORY ||
+                               exchange->state == EXCHANGE_OVER_CPU || exchange->state == EXCHANGE_OVER_IN_FLIGHT;
+    if (is_over_limit && !watchdog_waits_for_stack(run))
+        watchdog_fail(run, exchange->state);
+    else if (!exchange_has_ended(exchange) || watchdog_waits_for_stack(run))
+        watchdog_tick(run, now_us);
+    if (run->now.phase == RUN_WORKS)
+        outputs_tick(&run->now.outputs, now_us);
+    else
+        cell_kill(run->now.cell);
+}
+
 void work_watch(struct run *run, struct poll_set *set) {
     if (run->now.exchange.state == EXCHANGE_OPEN && !backpressure_holds(&run->runner->jupyter->backpressure))
         outputs_watch(&run->now.outputs, set);

@@ -21,6 +21,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/anon_inodes.h"
@@ -284,6 +285,7 @@ static bool same_object(const struct descriptor *a, const struct descriptor *b) 
 
 /* kcmp(2) orders open files; 0 where they are the same. */
 static int by_open_file(const struct order *order, const struct descriptor *a, const struct descriptor *b) {
+    slices_step();
     long r = syscall(SYS_kcmp, order->pid, order->pid, KCMP_FILE, a->fd, b->fd);
     return r == 0 ? 0 : r == 1 ? -1 : r == 2 ? 1 : (a->fd > b->fd) - (a->fd < b->fd);
 }
@@ -370,6 +372,7 @@ static int look_at_all(struct descriptors_source *source, struct descriptors *li
     *list = (struct descriptors){0};
     int r = dir_fd < 0 || info_fd < 0 ? -errno : list_numbers(dir_fd, list, source->error);
     for (size_t i = 0; r == 0 && i < list->n; i++) {
+        slices_step();
         r = look_at(source, &list->at[i]);
         list->of_kind[list->at[i].kind]++;
     }

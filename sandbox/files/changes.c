@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/directory.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/files/mirror.h"
 #include "sandbox/files/overlay.h"
 
@@ -281,6 +282,7 @@ static int each_entry(struct walk *walk, int dir_fd, const struct level *level, 
     while (r == 0 && (errno = 0, entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        slices_step();
         int n = snprintf(walk->path + before, sizeof walk->path - before, "%s%s", before ? "/" : "", entry->d_name);
         walk->path_bytes = before + (size_t)n < sizeof walk->path ? before + (size_t)n : sizeof walk->path - 1;
         r = visit_one(walk, level, entry->d_name);

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/files/tree.h"
 
 #include <errno.h>
@@ -125,6 +126,7 @@ int snapshot_walk(int fd, int other_fd, const struct snapshot_walker *walker, vo
     walk.n_other = other_fd < 0 ? 0 : 1;
     while (r == 0 && (walk.n > 1 || walk.level[0].here < walk.level[0].bytes)) {
         const struct level *level = &walk.level[walk.n - 1];
+        slices_step();
         r = level->here < level->bytes ? visit(&walk, walker, arg) : leave(&walk, walker, arg);
     }
     while (walk.n > 0)

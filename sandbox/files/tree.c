@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 
+#include "sandbox/base/slices.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +41,7 @@ int tree_read(int fd, tree_visitor *visit, void *arg) {
             entry = (const struct dirent64 *)(buf + at);
             if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                 continue;
+            slices_step();
             int r = visit(arg, entry->d_name, entry->d_off);
             if (r)
                 return r;

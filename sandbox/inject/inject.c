@@ -22,6 +22,7 @@
 #include "inject.h"
 
 #include "base/cleanup.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 
@@ -405,6 +406,7 @@ static int is_at_end(const struct inject_task *task) {
 }
 
 int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) {
+    slices_step();
     int status, r = n <= INJECT_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
     if (r == -E2BIG)
         return r;

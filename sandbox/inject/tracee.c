@@ -9,6 +9,7 @@
 #include "tracee.h"
 
 #include "base/cleanup.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { REAP_US = 10000 }; /* between looks at a process that dies */
+enum { REAP_US = 10000, LOOK_US = 200 }; /* between looks at a process that dies, and at a thread */
 
 #define OPTIONS                                                                                                        \
     (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |      \
@@ -146,11 +147,15 @@ int tracee_let_go(pid_t tid, int timeout_ms) {
 bool tracee_reap(pid_t tid) {
     int status;
     for (;;) {
-        pid_t r = waitpid(tid, &status, __WALL);
+        pid_t r = waitpid(tid, &status, __WALL | WNOHANG);
         if (r < 0 && errno != EINTR)
             return false;
         if (r == tid && !WIFSTOPPED(status))
             return true;
+        if (r == 0) {
+            slices_step();
+            await_child_signal(LOOK_US);
+        }
     }
 }
 
@@ -181,6 +186,7 @@ void tracee_reap_process(pid_t pid, int *ret_status) {
                 *ret_status = status;
             return;
         }
+        slices_step();
         if (!reap_threads(pid))
             await_child_signal(REAP_US);
     }

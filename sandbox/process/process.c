@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include "sandbox/base/slices.h"
 #include "sandbox/base/system.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ int process_read_stat(pid_t pid, struct procfs_stat *ret) {
 }
 
 bool process_next_line(FILE *file, char **buf, size_t *size, struct procfs_text *ret_line) {
+    slices_step();
     ssize_t n = getline(buf, size, file);
     struct procfs_text text = {*buf, n > 0 ? (size_t)n : 0};
     return procfs_next_line(&text, ret_line);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/errand.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/locks.h"
@@ -211,6 +212,12 @@ void cell_signal_group(const struct cell *cell, int signal) {
         kill(-cell->worker, signal);
 }
 
+void cell_kill(const struct cell *cell) {
+    if (cell->init.pidfd >= 0)
+        (void)system_pidfd_signal(cell->init.pidfd, SIGKILL); /* where it has ended, so have all others */
+    cell_signal(cell, SIGKILL);
+}
+
 void cell_signal(const struct cell *cell, int signal) {
     if (!cell->ended)
         kill(cell->worker, signal);
@@ -384,8 +391,8 @@ static void leave_sandbox(struct cell *cell) {
  * its dead processes count for the limit of the next cell.
  */
 static void await_room(struct cell *cell) {
-    if (cell->init.pidfd >= 0)
-        system_pidfd_await(cell->init.pidfd, ROOM_MS);
+    if (cell->init.pidfd >= 0 && slices_await(cell->init.pidfd, ROOM_MS))
+        return; /* the next cell waits for it */
 }
 
 /*
@@ -394,7 +401,7 @@ static void await_room(struct cell *cell) {
  * in time, the image may not be what it was, and is broken.
  */
 static void await_gone(const struct cell *cell) {
-    int r = cell->init.pidfd >= 0 ? system_pidfd_await(cell->init.pidfd, GONE_MS) : 0;
+    int r = cell->init.pidfd >= 0 ? slices_await(cell->init.pidfd, GONE_MS) : 0;
     if (r && cell->image->broken == 0)
         cell->image->broken = r;
     if (r && cell->session->current->broken == 0)

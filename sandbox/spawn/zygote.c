@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/difference.h"
+#include "sandbox/base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
@@ -32,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -40,7 +42,7 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
-enum { STOP_MS = 2000 };
+enum { STOP_MS = 2000, ANSWER_MS = 5 };
 
 #define ZYGOTE_NAME "petri-zygote"
 
@@ -470,9 +472,18 @@ int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct e
     return r ? step_failed(ret_error, STEP_ZYGOTE, -r, "asking for a sandbox") : 0;
 }
 
+/* Linux forgets names for a request, as many as cells have made. */
+static void await_answer(int socket) {
+    struct pollfd answer = {.fd = socket, .events = POLLIN};
+    while (poll(&answer, 1, ANSWER_MS) == 0)
+        slices_wait();
+}
+
 static int ask_and_await(const struct zygote *zygote, struct request request) {
     struct answer packet;
     int none, r = channel_send(zygote->socket, &request, sizeof request, -1);
+    if (r == 0)
+        await_answer(zygote->socket);
     if (r == 0)
         r = channel_receive(zygote->socket, &packet, sizeof packet, &none);
     return r ? r : packet.result;
