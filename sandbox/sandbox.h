@@ -383,8 +383,8 @@ bool cell_measure_last(struct cell *cell, struct cell_usage *ret_usage);
  * Has the memory that a running cell is about to write copied in large pieces where it
  * writes through much of what it shares with the image, as long as has_time(arg) says so:
  * a sixteenth of its limit at most, and the limit grows by that. Some 20 microseconds where it doesn't.
- * *ret_bytes: how much was copied. 0; or -errno, or -EUCLEAN for hostile memory: not to be
- * called for this cell again.
+ * *ret_bytes: how much was copied. 0; -EAGAIN where a look at the memory goes on: call it again
+ * in a millisecond; or -errno, or -EUCLEAN for hostile memory: not to be called for this cell again.
  */
 int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) MUST_CHECK;
 
@@ -482,9 +482,11 @@ struct cell_end {
  */
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) MUST_CHECK;
 
-/* Memory that a frozen cell does not share with the image that it was made of. Without a control group it takes some
- * milliseconds. */
-uint64_t cell_changed_bytes(struct cell *cell);
+/* Whether it is known how much memory a frozen cell has changed: without a control group that takes a while. */
+bool cell_knows_left(const struct cell *cell);
+
+/* Memory that a frozen cell does not share with the image that it was made of. Waits where that is not known yet. */
+uint64_t cell_changed_bytes(const struct cell *cell);
 
 enum cell_change { CELL_CREATED, CELL_CHANGED, CELL_DELETED };
 

@@ -153,6 +153,15 @@ static bool waits_for_checks(const struct run *run) {
     return false;
 }
 
+/* What the cell has changed of the memory, before the cells of its checks share that. */
+static bool note_left(struct run *run) {
+    if (!run->now.knows_left && cell_knows_left(run->now.cell)) {
+        run->result.bytes_changed = cell_changed_bytes(run->now.cell);
+        run->now.knows_left = true;
+    }
+    return run->now.knows_left;
+}
+
 static bool validate(struct run *run, int64_t now_us) {
     return !waits_for_checks(run) &&
            validation_step(&run->now.validation, run->runner->session, run->result.artifact_rows, now_us);
@@ -177,7 +186,7 @@ bool collect_step(struct run *run, int64_t now_us) {
         cancel(run);
     if (run->now.comparison.is_on)
         return compare(run, now_us);
-    if (!captures_waits(&run->now.captures) && !(work_on_files(run, now_us) && validate(run, now_us)))
+    if (!captures_waits(&run->now.captures) && !(work_on_files(run, now_us) && note_left(run) && validate(run, now_us)))
         return false;
     int64_t hold_us = run->runner->hold_us;
     const bool waits = run_kind(run)->has_reply && captures_wait(&run->now.captures, now_us, &hold_us);
@@ -195,7 +204,7 @@ void collect_watch(struct run *run, struct poll_set *set) {
         poll_set_deadline(set, files_due_us(run));
     else if (waits_for_checks(run))
         poll_set_deadline(set, clock_us() + WAIT_MS * CLOCK_MS);
-    else if (run->now.inputs_read && !validation_has_cell(&run->now.validation))
+    else if (!run->now.knows_left || (run->now.inputs_read && !validation_has_cell(&run->now.validation)))
         poll_set_deadline(set, 0);
     validation_watch(&run->now.validation, set);
 }

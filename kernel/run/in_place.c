@@ -10,6 +10,8 @@
 #include "kernel/base/clock.h"
 #include "sandbox/sandbox.h"
 
+#include <errno.h>
+
 enum {
     FIRST_MS = 4, /* from the cell's start: most are over by then */
     NEXT_MS = 1,  /* after a copy: the cell goes through the copied memory at once */
@@ -22,7 +24,7 @@ enum {
 };
 
 void in_place_init(struct in_place *in_place) {
-    *in_place = (struct in_place){.due_us = CLOCK_NEVER};
+    *in_place = (struct in_place){.due_us = CLOCK_NEVER, .begun_us = CLOCK_NEVER};
 }
 
 void in_place_begin(struct in_place *in_place, int64_t now_us) {
@@ -43,9 +45,9 @@ static int64_t longer(int64_t a_us, int64_t b_us) {
     return a_us > b_us ? a_us : b_us;
 }
 
-static int64_t next_wait_us(int64_t wait_us, int64_t took_us, uint64_t bytes) {
+static int64_t next_wait_us(int64_t wait_us, int64_t took_us, bool copies, uint64_t bytes) {
     const int64_t rare_us = longer(LOOKS * took_us, MOST_MS * CLOCK_MS);
-    if (bytes == 0 && took_us < COPY_MS * CLOCK_MS)
+    if (bytes == 0 && !copies)
         return took_us > SLOW_MS * CLOCK_MS ? rare_us : clock_sooner(2 * wait_us, rare_us);
     return bytes < (uint64_t)took_us * BYTES_PER_US ? SLOW_COPIES * took_us : NEXT_MS * CLOCK_MS;
 }
@@ -56,8 +58,15 @@ void in_place_tick(struct in_place *in_place, struct cell *cell, int64_t now_us)
     uint64_t bytes;
     if (in_place->due_us > now_us)
         return;
+    in_place->begun_us = clock_sooner(in_place->begun_us, before_us);
     int r = cell_copy_ahead(cell, has_time, &until_us, &bytes);
     const int64_t after_us = clock_us();
-    in_place->wait_us = next_wait_us(in_place->wait_us, after_us - before_us, bytes);
+    const bool copies = after_us - before_us >= COPY_MS * CLOCK_MS;
+    if (r == -EAGAIN) {
+        in_place->due_us = after_us + NEXT_MS * CLOCK_MS;
+        return;
+    }
+    in_place->wait_us = next_wait_us(in_place->wait_us, after_us - in_place->begun_us, copies, bytes);
     in_place->due_us = r ? CLOCK_NEVER : after_us + in_place->wait_us;
+    in_place->begun_us = CLOCK_NEVER;
 }

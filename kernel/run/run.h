@@ -102,11 +102,12 @@ struct run_progress {
     struct in_place in_place;
     struct question question;
     struct names names; /* that its programs ask for */
+    bool knows_left;    /* how much of the memory its cell has changed */
     bool warned;        /* the user has been told that its time is nearly over */
     bool has_asked;     /* has called input(), answered or not */
     struct displays displays;
     struct captures captures;        /* its outputs that widgets capture */
-    bool interrupted;                /* interrupted in RUN_COLLECTS */
+    bool interrupted;                /* when nothing of its cell ran */
     struct inputs_read *inputs_read; /* while they are being hashed, owned */
     struct artifacts *artifacts;     /* while they are being copied, owned */
     struct writing *writing;         /* while they are being written to the folder, owned */

@@ -3,11 +3,13 @@
  *
  * Two have an errand, its thread and who has begun it. The one that is through with it last frees it.
  */
+#define _GNU_SOURCE
 #include "errand.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum progress { WORKS, DONE, LEFT };
 
@@ -53,6 +55,18 @@ void errand_await(struct errand *errand) {
     if (errand->is_thread)
         pthread_join(errand->thread, NULL);
     errand->is_thread = false;
+}
+
+void *errand_await_for(struct errand *errand, int ms) {
+    enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const long ns = until.tv_nsec + (long)ms * NS_PER_MS;
+    until.tv_sec += ns / NS_PER_S;
+    until.tv_nsec = ns % NS_PER_S;
+    if (errand->is_thread && pthread_clockjoin_np(errand->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
+        errand->is_thread = false;
+    return errand_result(errand);
 }
 
 void errand_leave(struct errand *errand) {

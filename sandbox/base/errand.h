@@ -27,6 +27,9 @@ void *errand_result(const struct errand *errand);
 /* Waits until it is done. */
 void errand_await(struct errand *errand);
 
+/* Waits at most so many milliseconds until it is done. As errand_result(). */
+void *errand_await_for(struct errand *errand, int ms);
+
 /* Gives it up, done or not: then its thread frees it. NULL is allowed. */
 void errand_leave(struct errand *errand);
 

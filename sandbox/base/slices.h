@@ -1,8 +1,8 @@
 /*
  * slices.h - long work of one thread, between whose slices others get their turn.
  *
- * Whatever grows with what a session has (bytes of files, names, processes that have to end) calls slices_step() for each
- * small part of it, and waits by slices_await(). Whoever serves the others has said so by sandbox_serve() for this
+ * Whatever grows with what a session has (bytes of files, names, processes that have to end) calls slices_step() for
+ * each small part of it, and waits by slices_await(). Whoever serves the others has said so by sandbox_serve() for this
  * thread; in other threads, as those of errands, there is nobody to be served, and nothing happens.
  */
 #ifndef PETRI_SANDBOX_BASE_SLICES_H

@@ -15,12 +15,14 @@
 #include "copy_ahead.h"
 
 #include "base/cleanup.h"
+#include "sandbox/base/errand.h"
 #include "sandbox/image/huge_pages.h"
 #include "sandbox/process/mappings.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -31,16 +33,18 @@ enum {
     LEAST_WRITTEN = 4, /* ranges in a row: 8 MiB, which take a cell 10 ms */
     MOST_AHEAD = 32,   /* 64 MiB: what is copied for nothing where the cell ends there */
     AT_ONCE = 8,       /* some milliseconds */
+    QUICK_MS = 1,      /* most looks take less */
 };
 
 enum range_state { RANGE_OTHER, RANGE_WRITTEN, RANGE_REACHED, RANGE_SHARED };
 
+/* What an errand has, and finds. */
 struct look {
-    cell_is_idle *has_time;
-    void *arg;
     int pagemap;
+    FILE *maps;
     uint64_t most; /* ranges */
-    struct copy_ahead *found;
+    uint64_t address, ranges;
+    int r;
 };
 
 /* How a page is held: RANGE_WRITTEN where the cell has it for itself, RANGE_SHARED where it is the image's, too. */
@@ -89,41 +93,62 @@ static uint64_t most_behind(const struct look *look, uint64_t written) {
     return written < LEAST_WRITTEN ? 0 : most < look->most ? most : look->most;
 }
 
-static void look_at_mapping(const struct look *look, const struct procfs_mapping *m) {
+static void look_at_mapping(struct look *look, const struct procfs_mapping *m) {
     uint64_t at = huge_pages_first(m->start), written = 0;
-    for (; look->found->ranges == 0 && huge_pages_has_range(at, m->end) && look->has_time(look->arg);
-         at += HUGE_PAGE_BYTES) {
+    for (; look->ranges == 0 && huge_pages_has_range(at, m->end); at += HUGE_PAGE_BYTES) {
         const enum range_state state = look_at_range(look, at);
-        const uint64_t next = at + HUGE_PAGE_BYTES;
-        if (state == RANGE_REACHED)
-            *look->found = (struct copy_ahead){.address = next,
-                                               .ranges = count_whole(look, next, m->end, most_behind(look, written))};
+        if (state == RANGE_REACHED) {
+            look->address = at + HUGE_PAGE_BYTES;
+            look->ranges = count_whole(look, look->address, m->end, most_behind(look, written));
+        }
         written = state == RANGE_WRITTEN ? written + 1 : 0;
     }
 }
 
-static int look_at_all(const struct look *look, FILE *maps) {
+/* An errand. The files are closed as soon as nothing is read any more. */
+static void look_at_all(void *arg) {
+    struct look *look = arg;
     auto_free char *buf = NULL;
     size_t size = 0;
     struct procfs_mapping m;
     int r = 1;
-    while (r == 1 && look->found->ranges == 0 && look->has_time(look->arg)) {
-        r = mappings_next_private(maps, &buf, &size, &m);
+    while (r == 1 && look->ranges == 0) {
+        r = mappings_next_private(look->maps, &buf, &size, &m);
         if (r == 1 && m.inode == 0)
             look_at_mapping(look, &m);
     }
-    return r < 0 ? r : 0;
+    look->r = r < 0 ? r : 0;
+    fclose(look->maps);
+    close(look->pagemap);
 }
 
-int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
-                    uint64_t *ret_bytes) {
+int copy_ahead_look(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes) {
     auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
     auto_file maps = process_open(pid, "maps");
-    const struct look look = {has_time, arg, pagemap, most_bytes / HUGE_PAGE_BYTES, copy};
-    *copy = (struct copy_ahead){0};
-    int r = pagemap < 0 ? pagemap : !maps ? -errno : look_at_all(&look, maps);
+    if (pagemap < 0 || !maps)
+        return pagemap < 0 ? pagemap : -errno;
+    struct look *look = malloc(sizeof *look);
+    if (look)
+        *look = (struct look){.pagemap = pagemap, .maps = maps, .most = most_bytes / HUGE_PAGE_BYTES};
+    copy->look = look ? errand_begin(look_at_all, look) : NULL;
+    if (!copy->look) {
+        free(look);
+        return -ENOMEM;
+    }
+    (void)steal_fd(&pagemap);
+    (void)steal_pointer(maps);
+    return 0;
+}
+
+int copy_ahead_take(struct copy_ahead *copy, uint64_t *ret_bytes) {
+    const struct look *found = errand_await_for(copy->look, QUICK_MS);
+    if (!found)
+        return 0;
+    *copy = (struct copy_ahead){.address = found->address, .ranges = found->ranges, .look = copy->look};
     *ret_bytes = copy->ranges * HUGE_PAGE_BYTES;
-    return r;
+    const int r = found->r;
+    errand_leave(steal_pointer(copy->look));
+    return r < 0 ? r : 1;
 }
 
 bool copy_ahead_has_work(const struct copy_ahead *copy) {
@@ -178,5 +203,6 @@ int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, c
 
 int copy_ahead_end(struct copy_ahead *copy, const struct inject_task *keeper) {
     copy->ranges = 0;
+    errand_leave(steal_pointer(copy->look));
     return inject_conclude(keeper, &copy->pending);
 }

@@ -21,15 +21,21 @@ struct copy_ahead {
     uint64_t address, ranges; /* the next ranges of a huge page that are copied */
     uint64_t populated;       /* of these, in the step that is at work */
     struct inject_pending pending;
+    struct errand *look; /* what finds them; or NULL */
 };
 
 /*
- * Finds what a running cell is about to write, at most so many bytes, which are whole pages of
- * the image. Looks at all mappings of its process, a millisecond for each gigabyte, as long as
- * has_time(arg). copy's work must be done. *ret_bytes: how much that is. 0 or -errno.
+ * Begins to find what a running cell is about to write, at most so many bytes, which are whole
+ * pages of the image: looks at all mappings of its process, a millisecond for each gigabyte. A
+ * thread does it, because the cell may hold the lock that to read them takes. 0 or -errno.
  */
-int copy_ahead_find(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes, cell_is_idle *has_time, void *arg,
-                    uint64_t *ret_bytes) MUST_CHECK;
+int copy_ahead_look(struct copy_ahead *copy, pid_t pid, uint64_t most_bytes) MUST_CHECK;
+
+/*
+ * Takes what was found, if it is known in a millisecond; copy's work must be done. 1 with *ret_bytes: how much that
+ * is; 0 where it is not known yet; or -errno.
+ */
+int copy_ahead_take(struct copy_ahead *copy, uint64_t *ret_bytes) MUST_CHECK;
 
 /* Whether there is something to copy. */
 bool copy_ahead_has_work(const struct copy_ahead *copy);
@@ -43,7 +49,7 @@ bool copy_ahead_has_work(const struct copy_ahead *copy);
 int copy_ahead_make(struct copy_ahead *copy, const struct inject_task *keeper, cell_is_idle *has_time, void *arg,
                     uint64_t *ret_bytes) MUST_CHECK;
 
-/* Waits for a call that is at work, once the cell's tasks are stopped. 0, -EUCLEAN or -errno. */
+/* Waits for a call that is at work, once the cell's tasks are stopped, and for no look. 0, -EUCLEAN or -errno. */
 int copy_ahead_end(struct copy_ahead *copy, const struct inject_task *keeper) MUST_CHECK;
 
 #endif

@@ -356,6 +356,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
         return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP || r == -EOWNERDEAD ? r : -EUCLEAN;
     }
     cell_lift_limit(cell);
+    cell_begin_left(cell);
     cell->left_processes = leftovers > 0;
     cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
     if (cell->layer == LAYER_LIVE)
@@ -435,7 +436,9 @@ static void cell_free(struct cell *cell) {
     close_fd(&cell->control_fd);
     close_fd(&cell->names_fd);
     close_fd(&cell->worker_pidfd);
+    errand_leave(cell->copy.look);
     errand_leave(cell->measuring);
+    errand_leave(cell->left);
     free(cell->tids);
     free(cell);
 }

@@ -52,22 +52,21 @@ struct cell {
     int names_fd; /* where its programs ask for names; -1 before it was asked for, or where there is none */
     pid_t *tids;  /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct opened *opened;      /* watches on the notebook's folder, the session's or the place's; NULL for none */
-    struct threads threads;     /* recorded by cell_freeze() */
-    struct zombies zombies;     /* recorded by cell_freeze() */
-    struct image *result;       /* made by cell_freeze(): what becomes the image */
-    bool left_known;            /* left was read */
-    struct watcher_shares left; /* of the image that it has left, before that has copies */
-    int status;                 /* of the worker, as waitpid(2) gave it; valid when ended */
-    uint64_t faults;            /* that its worker had had when cell_copy_ahead() looked last */
-    struct copy_ahead copy;     /* what that has at work */
-    uint64_t copied_bytes;      /* what that has copied */
-    bool misled;                /* its keeper has run code of the cell's, and was killed for that */
-    uint64_t granted_bytes;     /* beyond its limit of memory */
-    struct usage_base base;     /* what it is measured against */
-    struct cell_usage usage;    /* as measured last */
-    struct errand *measuring;   /* what is on its way to measure it; or NULL */
-    bool measures_last;         /* that has begun since cell_measure_last() was called first */
+    struct opened *opened;    /* watches on the notebook's folder, the session's or the place's; NULL for none */
+    struct threads threads;   /* recorded by cell_freeze() */
+    struct zombies zombies;   /* recorded by cell_freeze() */
+    struct image *result;     /* made by cell_freeze(): what becomes the image */
+    struct errand *left;      /* what reads the memory of the image that it has left; or NULL */
+    int status;               /* of the worker, as waitpid(2) gave it; valid when ended */
+    uint64_t faults;          /* that its worker had had when cell_copy_ahead() looked last */
+    struct copy_ahead copy;   /* what that has at work */
+    uint64_t copied_bytes;    /* what that has copied */
+    bool misled;              /* its keeper has run code of the cell's, and was killed for that */
+    uint64_t granted_bytes;   /* beyond its limit of memory */
+    struct usage_base base;   /* what it is measured against */
+    struct cell_usage usage;  /* as measured last */
+    struct errand *measuring; /* what is on its way to measure it; or NULL */
+    bool measures_last;       /* that has begun since cell_measure_last() was called first */
 };
 
 /* Our ends of the pipes that the cell writes to: its own, or the session's. */
@@ -76,9 +75,12 @@ const int *cell_outputs(const struct cell *cell);
 /* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
 struct killed *cell_killed(const struct cell *cell);
 
-/* At most so much anonymous memory has a frozen cell that no image had before; it takes some milliseconds. For sessions
- * without a control group. */
-uint64_t cell_new_bytes(struct cell *cell);
+/* Begins to read what memory a frozen cell leaves, in sessions without a control group, before that has copies. */
+void cell_begin_left(struct cell *cell);
+
+/* At most so much anonymous memory has a frozen cell that no image had before. For sessions without a control group;
+ * waits where cell_knows_left() has not said that it is known. */
+uint64_t cell_new_bytes(const struct cell *cell);
 
 /* What cells like it are about to write. */
 struct habit *cell_habit(const struct cell *cell);

@@ -26,16 +26,27 @@ static uint64_t left_bytes(const struct cell *cell) {
     return limit == 0 ? UINT64_MAX : positive_difference(limit / PART_OF_LIMIT, cell->copied_bytes);
 }
 
-/* Finds the next to copy where the cell has had enough faults, and has its limit grow by that. 0 or -errno. */
-static int find(struct cell *cell, cell_is_idle *has_time, void *arg) {
+/* Begins to look where the cell has had enough faults. 0 or -errno. */
+static int look(struct cell *cell) {
     struct procfs_stat stat;
-    uint64_t bytes;
     int r = process_read_stat(cell->worker, &stat);
     if (r || stat.faults < cell->faults + LEAST_FAULTS)
         return r;
     cell->faults = stat.faults;
-    r = copy_ahead_find(&cell->copy, cell->keeper, left_bytes(cell), has_time, arg, &bytes);
-    return r || bytes == 0 ? r : cell_grant_memory(cell, cell->copied_bytes + bytes);
+    return copy_ahead_look(&cell->copy, cell->keeper, left_bytes(cell));
+}
+
+/* Finds the next to copy, and has the cell's limit grow by that. 1; 0 where a look goes on; or -errno. */
+static int find(struct cell *cell) {
+    uint64_t bytes;
+    int r = cell->copy.look ? 0 : look(cell);
+    if (r || !cell->copy.look)
+        return r ? r : 1;
+    r = copy_ahead_take(&cell->copy, &bytes);
+    if (r <= 0 || bytes == 0)
+        return r;
+    r = cell_grant_memory(cell, cell->copied_bytes + bytes);
+    return r < 0 ? r : 1;
 }
 
 int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
@@ -43,9 +54,10 @@ int cell_copy_ahead(struct cell *cell, cell_is_idle *has_time, void *arg, uint64
     *ret_bytes = 0;
     if (!cell->started || cell->ended || cell->keeper <= 0)
         return -ESRCH;
-    int r = copy_ahead_has_work(&cell->copy) ? 0 : find(cell, has_time, arg);
-    if (r == 0)
-        r = copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
+    int r = copy_ahead_has_work(&cell->copy) ? 1 : find(cell);
+    if (r <= 0)
+        return r < 0 ? r : -EAGAIN;
+    r = copy_ahead_make(&cell->copy, &keeper, has_time, arg, ret_bytes);
     cell->copied_bytes += *ret_bytes;
     cell->misled |= r == -EUCLEAN;
     return r;

@@ -32,6 +32,8 @@
  */
 #define RESERVE_BYTES (1ULL << 30)
 
+enum { QUICK_MS = 2 }; /* what is read that soon is waited for */
+
 const struct resources_group *cell_group(const struct cell *cell) {
     static const int first[] = {
         [CELL_OF_SESSION] = SANDBOX_CELLS, [CELL_EPHEMERAL] = SANDBOX_EPHEMERAL, [CELL_BESIDE] = SANDBOX_BESIDE};
@@ -320,18 +322,44 @@ bool cell_measure_last(struct cell *cell, struct cell_usage *ret_usage) {
     return !is_running(cell) || (cell->measures_last && !cell->measuring);
 }
 
-static const struct watcher_shares *read_left(struct cell *cell) {
-    if (!cell->left_known)
-        watcher_read_shares(cell->result->keeper, &cell->left);
-    cell->left_known = true;
-    return &cell->left;
+/* What an image has in memory, as an errand reads it. */
+struct left {
+    pid_t keeper;
+    struct watcher_shares shares;
+};
+
+static void read_left(void *arg) {
+    struct left *left = arg;
+    watcher_read_shares(left->keeper, &left->shares);
 }
 
-uint64_t cell_changed_bytes(struct cell *cell) {
-    return cell->session->host.backend || !cell->result ? cell->usage.memory_bytes : read_left(cell)->private_bytes;
+/* Where there is no memory for an errand, nothing is known, and 0 said. */
+void cell_begin_left(struct cell *cell) {
+    struct left *left = session_is_watched(cell->session) ? calloc(1, sizeof *left) : NULL;
+    if (!left)
+        return;
+    left->keeper = cell->result->keeper;
+    cell->left = errand_begin(read_left, left);
+    if (!cell->left)
+        free(left);
 }
 
-uint64_t cell_new_bytes(struct cell *cell) {
-    const struct watcher_shares *left = read_left(cell);
-    return left->private_bytes + left->swap_bytes;
+bool cell_knows_left(const struct cell *cell) {
+    return !cell->left || errand_await_for(cell->left, QUICK_MS);
+}
+
+static struct watcher_shares await_left(const struct cell *cell) {
+    if (!cell->left)
+        return (struct watcher_shares){0};
+    errand_await(cell->left);
+    return ((const struct left *)errand_result(cell->left))->shares;
+}
+
+uint64_t cell_changed_bytes(const struct cell *cell) {
+    return cell->left ? await_left(cell).private_bytes : cell->usage.memory_bytes;
+}
+
+uint64_t cell_new_bytes(const struct cell *cell) {
+    const struct watcher_shares left = await_left(cell);
+    return left.private_bytes + left.swap_bytes;
 }

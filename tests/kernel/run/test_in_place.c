@@ -96,6 +96,18 @@ static void test_copies_that_the_cell_makes_sooner_become_rare(void **state) {
     assert_int_equal(look(in_place), 1);
 }
 
+static void test_time_of_a_look_that_goes_on_counts_until_its_end(void **state) {
+    struct in_place *in_place = *state;
+    const int64_t wait_us = in_place->wait_us;
+    plan.result = -EAGAIN;
+    plan.took_us = 10 * CLOCK_MS;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(look(in_place), wait_us / CLOCK_MS);
+    assert_true(in_place->due_us <= clock_us() + CLOCK_MS);
+    plan.result = 0;
+    assert_in_range(look(in_place), LOOKS * 50, LOOKS * 60);
+}
+
 static void test_look_has_little_time(void **state) {
     struct in_place *in_place = *state;
     plan.took_us = 20 * CLOCK_MS;
@@ -120,6 +132,7 @@ int main(void) {
         RUNNING(test_next_look_comes_at_once_where_something_was_copied),
         RUNNING(test_slow_looks_become_rare),
         RUNNING(test_copies_that_the_cell_makes_sooner_become_rare),
+        RUNNING(test_time_of_a_look_that_goes_on_counts_until_its_end),
         RUNNING(test_look_has_little_time),
         RUNNING(test_no_more_looks_after_a_failure),
     };

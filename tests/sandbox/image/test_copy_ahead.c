@@ -50,10 +50,19 @@ static struct cell *start_writing(struct live *live, long at, size_t n) {
     return cell;
 }
 
+/* cell_copy_ahead(), once what it looks for is known. */
+static int look_and_copy(struct cell *cell, cell_is_idle *has_time, void *arg, uint64_t *ret_bytes) {
+    int r;
+    do
+        r = cell_copy_ahead(cell, has_time, arg, ret_bytes);
+    while (r == -EAGAIN);
+    return r;
+}
+
 /* How many ranges are copied now. */
 static size_t copy(struct cell *cell) {
     uint64_t bytes = 1;
-    CHECK_EQUAL(cell_copy_ahead(cell, always, NULL, &bytes), 0);
+    CHECK_EQUAL(look_and_copy(cell, always, NULL, &bytes), 0);
     CHECK_EQUAL(bytes % MAPPED_HUGE, 0);
     return bytes / MAPPED_HUGE;
 }
@@ -173,7 +182,7 @@ static void call_that_nobody_waits_for_goes_on(struct live *live) {
     const long at = make(live);
     struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes = 1;
-    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    CHECK_EQUAL(look_and_copy(cell, until_begun, cell, &bytes), 0);
     CHECK(cell->copy.pending.is_begun);
     CHECK_EQUAL(bytes, 0);
     CHECK_TEXT(live_ask(cell, "add 1"), "1"); /* the cell goes on, too */
@@ -187,13 +196,13 @@ static void call_that_is_at_work_at_the_end_is_waited_for(struct live *live) {
     const long at = make(live);
     struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes;
-    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    CHECK_EQUAL(look_and_copy(cell, until_begun, cell, &bytes), 0);
     CHECK(cell->copy.pending.is_begun);
     live_commit(cell);
     check_content(live, at);
     live_check_counter(live, 0);
     cell = start_writing(live, at, LEAST);
-    CHECK_EQUAL(cell_copy_ahead(cell, until_begun, cell, &bytes), 0);
+    CHECK_EQUAL(look_and_copy(cell, until_begun, cell, &bytes), 0);
     cell_discard(cell);
     check_content(live, at);
 }
@@ -202,7 +211,7 @@ static void nothing_is_copied_without_time(struct live *live) {
     const long at = make(live);
     struct cell *cell = start_writing(live, at, LEAST);
     uint64_t bytes = 1;
-    CHECK_EQUAL(cell_copy_ahead(cell, never, NULL, &bytes), 0);
+    CHECK_EQUAL(look_and_copy(cell, never, NULL, &bytes), 0);
     CHECK_EQUAL(bytes, 0);
     live_commit(cell);
 }
@@ -213,7 +222,7 @@ static void what_can_not_be_huge_is_not_tried_again_and_stays_as_it_is(struct li
     uint64_t bytes = 0;
     CHECK_TEXT(live_ask(cell, "call %d %ld %d %d", SYS_madvise, at, RANGES * MAPPED_HUGE, MADV_NOHUGEPAGE), "0");
     write_ranges(cell, at, LEAST);
-    CHECK_EQUAL(cell_copy_ahead(cell, always, NULL, &bytes), -EINVAL);
+    CHECK_EQUAL(look_and_copy(cell, always, NULL, &bytes), -EINVAL);
     live_commit(cell);
     check_content(live, at);
 }
