@@ -102,30 +102,57 @@ static void tick_compact(struct kernel *kernel, int64_t now_us) {
     compact_tick(&kernel->compact, &kernel->runner, &introspections->spare, is_idle, now_us);
 }
 
+enum { EXCHANGES_MAX = INTROSPECTIONS_AT_ONCE + 1 + 2 * PLACES };
+
+/* The exchanges with cells that are no run's own. The number. */
+static size_t list_exchanges(struct kernel *kernel, struct exchange *list[EXCHANGES_MAX]) {
+    size_t n = 0;
+    for (size_t i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
+        list[n++] = &kernel->introspections.slots[i].exchange;
+    list[n++] = &kernel->preload.exchange;
+    for (size_t i = 0; i < kernel->runner.n_runs; i++) {
+        list[n++] = &kernel->runner.runs[i]->now.validation.exchange;
+        list[n++] = &kernel->runner.runs[i]->now.comparison.exchange;
+    }
+    return n;
+}
+
+static void watch_running(struct kernel *kernel, struct exchange *const *exchanges, size_t n, struct poll_set *set) {
+    struct runner *runner = &kernel->runner;
+    void **sockets = kernel->jupyter.channels.sockets;
+    if (kernel->signal_fd >= 0)
+        poll_set_add_fd(set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, kernel);
+    poll_set_add_socket(set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_control, kernel);
+    poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, &kernel->jupyter);
+    for (size_t i = 0; i < runner->n_runs; i++)
+        if (runner->runs[i]->now.phase == RUN_WORKS)
+            work_watch(runner->runs[i], set);
+    for (size_t i = 0; i < n; i++)
+        exchange_watch(exchanges[i], set);
+}
+
 /*
- * What is served while the sandbox has long work: control, subscriptions, signals, and the limits of runs that are under
- * way. Nothing begins or ends. See: sandbox_serve() in sandbox.h.
+ * What is served while the sandbox has long work: control, subscriptions, signals, and the limits of cells that
+ * run. Nothing begins or ends. See: sandbox_serve() in sandbox.h.
  */
 static void serve_meanwhile(void *arg, int wait_ms) {
     struct kernel *kernel = arg;
     struct runner *runner = &kernel->runner;
-    void **sockets = kernel->jupyter.channels.sockets;
+    struct exchange *exchanges[EXCHANGES_MAX];
+    const size_t n = list_exchanges(kernel, exchanges);
     struct poll_set set;
     poll_set_init(&set);
     runner->is_serving = true;
-    if (kernel->signal_fd >= 0)
-        poll_set_add_fd(&set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, kernel);
-    poll_set_add_socket(&set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_control, kernel);
-    poll_set_add_socket(&set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, &kernel->jupyter);
-    for (size_t i = 0; i < runner->n_runs; i++)
-        if (runner->runs[i]->now.phase == RUN_WORKS)
-            work_watch(runner->runs[i], &set);
-    const int64_t until_us = clock_us() + wait_ms * CLOCK_MS;
-    set.deadline_us = set.deadline_us < until_us ? set.deadline_us : until_us;
+    watch_running(kernel, exchanges, n, &set);
+    poll_set_deadline(&set, clock_us() + wait_ms * CLOCK_MS);
     if (poll_set_turn(&set) < 0)
         log_write(&kernel->log, LOG_LEVEL_DEBUG, "a turn beside the sandbox's work failed");
+    const int64_t now_us = clock_us();
+    watchdog_stop_clock(runner, backpressure_tick(&kernel->jupyter.backpressure, now_us));
     for (size_t i = 0; i < runner->n_runs; i++)
-        work_meanwhile(runner->runs[i], clock_us());
+        work_meanwhile(runner->runs[i], now_us);
+    for (size_t i = 0; i < n; i++)
+        exchange_meanwhile(exchanges[i], now_us);
     runner->is_serving = false;
 }
 

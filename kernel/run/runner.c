@@ -125,7 +125,6 @@ static void remove_run(struct runner *runner, const struct run *run) {
 
 static void conclude(struct runner *runner, struct run *run) {
     const struct cell_kind *kind = run_kind(run);
-    const int64_t before_us = clock_us();
     struct request_queue aborted = {0};
     if (run->result.ended_us == 0)
         run->result.ended_us = clock_us();
@@ -153,7 +152,6 @@ static void conclude(struct runner *runner, struct run *run) {
     run_destroy(run);
     if (gives_back)
         malloc_trim(0); /* memory used for a rolled back cell goes back to the system, not only to malloc() */
-    watchdog_give_back(runner, NULL, before_us);
 }
 
 void runner_conclude(struct runner *runner) {
@@ -178,9 +176,20 @@ static void add_run(struct runner *runner, struct run *run) {
     show(runner);
 }
 
+/* One that comes while others are served (sandbox_serve()) waits for the end of what the sandbox does for the run. */
+static void interrupt(struct run *run) {
+    const bool works = run->now.phase == RUN_WORKS && run->now.exchange.state != EXCHANGE_DONE;
+    run->now.interrupted = !works && run->now.phase != RUN_FAILED;
+    if (!works)
+        return;
+    input_forget(run);
+    cell_signal_group(run->now.cell, SIGINT);
+    if (run->now.grace_us == CLOCK_NEVER)
+        run->now.grace_us = clock_us() + run->runner->grace_us;
+}
+
 bool runner_begin(struct runner *runner) {
     struct request *request = places_take_next(runner);
-    const int64_t before_us = clock_us();
     json_auto_t *frame = NULL;
     const struct cell_kind *kind = request->route->cell;
     reply_busy(runner->jupyter, request);
@@ -202,19 +211,9 @@ bool runner_begin(struct runner *runner) {
         run->now.phase = RUN_OVER;
     else
         work_begin(run, frame);
-    watchdog_give_back(runner, run, before_us);
+    if (run->now.interrupted && run->now.phase == RUN_WORKS)
+        interrupt(run);
     return run->now.phase == RUN_WORKS;
-}
-
-static void interrupt(struct run *run) {
-    if (run->now.phase == RUN_COLLECTS)
-        run->now.interrupted = true;
-    if (run->now.phase != RUN_WORKS)
-        return;
-    input_forget(run);
-    cell_signal_group(run->now.cell, SIGINT);
-    if (run->now.grace_us == CLOCK_NEVER)
-        run->now.grace_us = clock_us() + run->runner->grace_us;
 }
 
 void runner_interrupt(struct runner *runner) {

@@ -23,7 +23,6 @@ enum {
     ASKED_PARTS = 16,    /* of the limit of memory: after each one more the cell is asked where it is */
     WARNED_PERCENT = 80, /* of the time limit, when the user is told */
     WARNED_LEAST_MS = 60000, /* the least such limit: of a shorter one the rest is no time to act in */
-    STALL_MS = 20,           /* what one run takes of the others' time and need not give back */
     STACK_REST_MS = 20,      /* for the other lines after the first; the last line ends the waiting */
 };
 
@@ -33,17 +32,6 @@ void watchdog_init(struct runner *runner) {
 
 void watchdog_begin(struct run *run) {
     run->now.deadline_us = clock_us() + run->asked.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
-}
-
-void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us) {
-    const int64_t us = clock_us() - since_us;
-    for (size_t i = 0; i < runner->n_runs && us > STALL_MS * CLOCK_MS; i++) {
-        struct run_progress *now = &runner->runs[i]->now;
-        if (runner->runs[i] == taker || now->phase != RUN_WORKS)
-            continue;
-        now->deadline_us += now->deadline_us == CLOCK_NEVER ? 0 : us;
-        now->grace_us += now->grace_us == CLOCK_NEVER ? 0 : us;
-    }
 }
 
 void watchdog_stop_clock(struct runner *runner, int64_t us) {

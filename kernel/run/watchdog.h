@@ -21,13 +21,6 @@ void watchdog_init(struct runner *runner);
 void watchdog_begin(struct run *run);
 
 /*
- * What a run has taken of the kernel process since then, by its beginning or its end, is
- * not the other runs' time: their deadlines are put off where it was long. taker: NULL where
- * it is gone. It is no time of its own, or a run could put off its end.
- */
-void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us);
-
-/*
  * For so long nothing was read from the cells: that is not their time, and their limits of time are put off. Those of
  * CPU time are not, nor is the end of a cell that was interrupted.
  */

@@ -140,10 +140,8 @@ static void discard_failed(struct run *run) {
         cell_measure(run->now.cell, &run->result.facts.end.usage);
     if (run->beside)
         collect_output(run); /* its pipes are its own, and go with it */
-    const int64_t before_us = clock_us();
     cell_discard(steal_pointer(run->now.cell));
     travel_recover(run);
-    watchdog_give_back(run->runner, run, before_us);
     if (!run->beside)
         collect_output(run);
     run->now.phase = RUN_OVER;
@@ -250,7 +248,6 @@ static void freeze(struct run *run) {
         return;
     }
     run->result.ended_us = clock_us();
-    run->result.bytes_changed = cell_changed_bytes(run->now.cell);
     json_auto_t *reply = json_incref(run->now.exchange.reply);
     exchange_close(&run->now.exchange);
     collect_output(run);
@@ -274,12 +271,6 @@ static void end_work(struct run *run) {
         watchdog_fail(run, exchange->state);
 }
 
-static void copy_ahead(struct run *run, int64_t now_us) {
-    const int64_t before_us = clock_us();
-    in_place_tick(&run->now.in_place, run->now.cell, now_us);
-    watchdog_give_back(run->runner, run, before_us);
-}
-
 /* While the cell runs: its frames, its use of resources, its deadlines. */
 static void work(struct run *run, int64_t now_us) {
     exchange_tick(&run->now.exchange, now_us);
@@ -290,7 +281,7 @@ static void work(struct run *run, int64_t now_us) {
     if (run->now.phase == RUN_WORKS)
         outputs_tick(&run->now.outputs, now_us);
     if (run->now.phase == RUN_WORKS && run->now.exchange.state == EXCHANGE_OPEN)
-        copy_ahead(run, now_us);
+        in_place_tick(&run->now.in_place, run->now.cell, now_us);
 }
 
 void work_meanwhile(struct run *run, int64_t now_us) {

@@ -222,6 +222,13 @@ void exchange_tick(struct exchange *exchange, int64_t now_us) {
         exchange_end(exchange, EXCHANGE_LATE);
 }
 
+void exchange_meanwhile(struct exchange *exchange, int64_t now_us) {
+    const bool was_open = exchange->state == EXCHANGE_OPEN;
+    exchange_tick(exchange, now_us);
+    if (was_open && exchange->state >= EXCHANGE_LATE && exchange->cell)
+        cell_kill(exchange->cell);
+}
+
 static void serve_link(struct exchange *exchange, short events) {
     int r = worker_link_serve(&exchange->link, events);
     if (r < 0)

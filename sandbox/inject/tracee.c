@@ -21,7 +21,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { REAP_US = 10000, LOOK_US = 200 }; /* between looks at a process that dies, and at a thread */
+enum {
+    REAP_US = 10000,
+    LOOK_US = 200,
+    STEP_US = 5000
+}; /* between looks at what dies, at its thread, and at what stops */
 
 #define OPTIONS                                                                                                        \
     (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |      \
@@ -61,7 +65,8 @@ int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
         long left = deadline - now_us();
         if (left <= 0)
             return -ETIMEDOUT;
-        await_child_signal(left);
+        slices_step();
+        await_child_signal(left < STEP_US ? left : STEP_US);
     }
 }
 

@@ -19,6 +19,7 @@ static int write_path(char path[PATH_BYTES], pid_t pid, const char *file) {
 
 int process_read(pid_t pid, const char *file, char *buf, size_t size, struct procfs_text *ret_text) {
     char path[PATH_BYTES];
+    slices_step();
     int r = write_path(path, pid, file);
     ssize_t n = r ? r : system_read_file(AT_FDCWD, path, buf, size);
     if (n < 0)

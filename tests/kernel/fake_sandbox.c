@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3, BESIDE_MAX = 16 };
+enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3, BESIDE_MAX = 16, TURNS = 20 };
 
 enum { ROLES = CELL_EPHEMERAL + 1 };
 
@@ -439,6 +439,35 @@ int session_capture(struct session *session, struct error *ret_error) {
     return planned(plan.capture, plan.detail, ret_error);
 }
 
+/* Who is served while something takes long; of the thread of the kernel's loop. */
+static struct {
+    sandbox_turn *turn;
+    void *arg;
+} served;
+
+void sandbox_serve(sandbox_turn *turn, void *arg) {
+    served.turn = turn;
+    served.arg = arg;
+}
+
+void sandbox_served(void) {
+}
+
+/* Some turns of the others pass meanwhile. */
+static void take_long(const struct fake_plan *plan, int64_t us) {
+    for (int i = 0; us > 0 && i < TURNS; i++) {
+        fake_clock_put_forward(us / TURNS);
+        if (plan->meanwhile)
+            plan->meanwhile();
+        if (served.turn)
+            served.turn(served.arg, 0);
+    }
+}
+
+void cell_kill(const struct cell *cell) {
+    tell(cell, "kill");
+}
+
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
@@ -446,7 +475,8 @@ int cell_create(struct session *session, const struct cell_options *options, str
     int r = options->role == CELL_EPHEMERAL ? plan.create_ephemeral : plan.create;
     if (r < 0)
         return planned(r, plan.detail, ret_error);
-    fake_clock_put_forward(plan.create_us);
+    if (options->role == CELL_BESIDE)
+        take_long(&plan, plan.create_us);
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
@@ -589,7 +619,8 @@ void cell_commit(struct cell *cell) {
 void cell_discard(struct cell *cell) {
     if (!cell)
         return;
-    fake_clock_put_forward(plan_of(cell->session).discard_us);
+    const struct fake_plan plan = plan_of(cell->session);
+    take_long(&plan, plan.discard_us);
     end_cell(cell, "discard");
 }
 

@@ -16,9 +16,10 @@ struct fake_plan {
     int create_ephemeral;
     int beside_max;     /* 0 for 16 */
     bool places_ending; /* the cells of no place are gone yet */
-    int64_t create_us;  /* what making a cell takes of the kernel's clock, and discarding one */
+    int64_t create_us;  /* what making a cell beside takes of the kernel's clock, and discarding any */
     int64_t discard_us;
-    int start; /* of cell_start(): the cell is dead by then */
+    void (*meanwhile)(void); /* is called in each of the others' turns meanwhile, in the thread of the kernel's loop */
+    int start;               /* of cell_start(): the cell is dead by then */
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */

@@ -256,12 +256,13 @@ static void test_beside_another_run_of_its_task_its_time_counts(void **state) {
     expect_outcome(first, "ok");
 }
 
-/* Whatever limit of time is over by now ends its run. */
-static void expect_no_limit_is_over(void) {
-    put_forward(CLOCK_S); /* after a turn in which the cell would be asked for its stack */
+/* The session's cell is ended for its time while something takes long for the fresh run, which goes on. */
+static void expect_ended_meanwhile(const char *own, const char *story) {
+    expect_outcome(own, "timeout");
+    assert_non_null(strstr(fake_story(h.session), story));
 }
 
-static void test_beside_another_whose_end_takes_long_the_time_limit_stands_still(void **state) {
+static void test_beside_another_whose_end_takes_long_the_time_limit_holds(void **state) {
     const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char own[37], fresh[37];
     (void)state;
@@ -270,23 +271,34 @@ static void test_beside_another_whose_end_takes_long_the_time_limit_stands_still
     fake_plan(h.session, &(struct fake_plan){.discard_us = 2 * limit_us});
     end(&fresh_a, "ok");
     expect_outcome(fresh, "ok");
-    expect_no_limit_is_over();
-    end(NULL, "ok");
-    expect_outcome(own, "ok");
+    expect_ended_meanwhile(own, "kill beside:discard");
 }
 
-static void test_beside_another_the_time_to_make_its_cell_is_not_its_time(void **state) {
+static void test_beside_another_whose_cell_takes_long_to_make_the_time_limit_holds(void **state) {
     const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char own[37], fresh[37];
     (void)state;
     begin_cell("own", own);
     fake_plan(h.session, &(struct fake_plan){.create_us = 2 * limit_us});
     begin_fresh("fresh", &fresh_a, fresh);
-    expect_no_limit_is_over();
+    expect_ended_meanwhile(own, "kill beside:create");
     end(&fresh_a, "ok");
     expect_outcome(fresh, "ok");
-    end(NULL, "ok");
-    expect_outcome(own, "ok");
+}
+
+static void interrupt_all(void) {
+    runner_interrupt(&h.kernel.runner);
+}
+
+static void test_beside_interrupt_while_a_cell_is_made_reaches_it(void **state) {
+    char fresh[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.create_us = CLOCK_MS, .meanwhile = interrupt_all});
+    begin_fresh("fresh", &fresh_a, fresh);
+    assert_int_equal(fake_next_signal_of(fresh_a.cell), SIGINT);
+    fake_plan(h.session, &(struct fake_plan){0});
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
 }
 
 /* A check's cell is measured with all others of its kind. */
@@ -301,7 +313,7 @@ static void test_beside_each_other_runs_are_checked_one_after_the_other(void **s
     end(&fresh_a, "ok");
     const int check = fake_next_ephemeral(h.session);
     end(&fresh_b, "ok");
-    expect_no_limit_is_over();
+    put_forward(CLOCK_S);
     frames_say(check, json_pack("{s:s, s:{s:b}}", "type", "done", "reply", "ok", 1));
     expect_outcome(first, "ok");
     frames_say(fake_next_ephemeral(h.session), json_pack("{s:s, s:{s:b}}", "type", "done", "reply", "ok", 1));
@@ -347,8 +359,9 @@ int main(void) {
         TWO(test_beside_the_session_its_comms_are_not_changed),
         TWO(test_beside_another_run_of_its_task_a_run_counts_for_the_budget),
         TWO(test_beside_another_run_of_its_task_its_time_counts),
-        TWO(test_beside_another_whose_end_takes_long_the_time_limit_stands_still),
-        TWO(test_beside_another_the_time_to_make_its_cell_is_not_its_time),
+        TWO(test_beside_another_whose_end_takes_long_the_time_limit_holds),
+        TWO(test_beside_another_whose_cell_takes_long_to_make_the_time_limit_holds),
+        TWO(test_beside_interrupt_while_a_cell_is_made_reaches_it),
         TWO(test_beside_each_other_runs_are_checked_one_after_the_other),
         MANY(test_beside_another_a_denied_call_is_the_callers),
     };
