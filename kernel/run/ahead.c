@@ -2,7 +2,8 @@
  * ahead.c - see ahead.h.
  *
  * Where a cell can't be made ahead, this is logged once, and the next request
- * tries again and reports why.
+ * tries again and reports why. What fails at the request alone is tried twice, too:
+ * Linux may have been short of something for a moment.
  */
 
 #include "ahead.h"
@@ -57,11 +58,16 @@ void ahead_watch(const struct runner *runner, struct poll_set *set) {
         poll_set_deadline(set, 0);
 }
 
+int ahead_try(struct runner *runner, struct error *ret_error) {
+    const int r = runner->ahead ? 0 : make_next(runner, ret_error);
+    runner->ahead_failed = r < 0;
+    return r;
+}
+
 void ahead_make(struct runner *runner) {
     struct error error;
-    if (!is_due(runner) || make_next(runner, &error) == 0)
+    if (!is_due(runner) || ahead_try(runner, &error) == 0)
         return;
-    runner->ahead_failed = true;
     log_write(runner->log, LOG_LEVEL_WARNING, "%s", error.text);
 }
 
@@ -83,8 +89,10 @@ int ahead_take(struct run *run, struct error *ret_error) {
     if (run->beside)
         return make_cell(runner, &beside, &run->now.cell, &run->result.sandbox_us, ret_error);
     discard_killed(runner);
-    int r = runner->ahead ? 0 : make_next(runner, ret_error);
-    runner->ahead_failed = false;
+    const bool has_tried = runner->ahead_failed;
+    int r = ahead_try(runner, ret_error);
+    if (r < 0 && !has_tried)
+        r = ahead_try(runner, ret_error);
     if (r < 0)
         return r;
     run->now.cell = steal_pointer(runner->ahead);

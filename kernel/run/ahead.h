@@ -22,6 +22,10 @@ void ahead_watch(const struct runner *runner, struct poll_set *set);
 /* Makes the session's next cell ahead, if its own place is free and it has none. */
 void ahead_make(struct runner *runner);
 
+/* Makes it now, if there is none: of the session's present state. 0; or -errno with a sentence in ret_error, then the
+ * next request tries again. */
+int ahead_try(struct runner *runner, struct error *ret_error) MUST_CHECK;
+
 /*
  * Gives the run its cell: the one made ahead. A fresh run gets one of image 0; the
  * one made ahead is then kept for the next request. 0, or -errno with a sentence in

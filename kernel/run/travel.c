@@ -325,6 +325,7 @@ static int enter(struct runner *runner, struct timeline_node *node, struct error
     cell_discard(steal_pointer(runner->ahead));
     int r = session_restore(runner->session, node->image, &cause);
     runner->version++;
+    runner->ahead_failed = false; /* of another state it may go well */
     if (r < 0)
         return error_set_sandbox(ret_error, r, &cause);
     runner->execution_count = node->state.execution_count;
@@ -346,37 +347,6 @@ int travel_go(struct runner *runner, struct timeline_node *node, struct error *r
     if (r == 0)
         timeline_go(&runner->timeline, node);
     return r;
-}
-
-/* Goes to the last state before the present one that is not lost. Whether there is one. */
-static bool go_back(struct runner *runner, char told[TRAVEL_TOLD_BYTES]) {
-    struct error error;
-    struct timeline_node *node = runner->timeline.current->parent;
-    for (; node; node = node->parent) {
-        travel_tell(runner, node, told);
-        if (node->image && travel_go(runner, node, &error) == 0)
-            return true;
-    }
-    return false;
-}
-
-void travel_recover(struct run *run) {
-    struct runner *runner = run->runner;
-    struct outcome_facts *facts = &run->result.facts;
-    struct error cause = {0};
-    char told[TRAVEL_TOLD_BYTES];
-    /* One that is held is gone back to by travel_end(). */
-    if (run->beside || !runner->timeline.current || runner->timeline.held)
-        return;
-    const int r = session_check(runner->session, &cause);
-    if (r == 0)
-        return;
-    const bool is_back = go_back(runner, told);
-    snprintf(facts->session, sizeof facts->session, "%s", is_back ? told : "lost, and no earlier state of it is left");
-    facts->mend = !is_back      ? "Restart the kernel."
-                  : r == -ESRCH ? "The process that held the session's state was killed, by hand or by Linux for want "
-                                  "of memory. Run the cells that it has lost again."
-                                : "The session's state could not be put back. Run the cells that it has lost again.";
 }
 
 int travel_leave(struct run *run, struct error *ret_error) {

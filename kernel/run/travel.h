@@ -69,10 +69,6 @@ const char *travel_parent(const struct run *run);
  */
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) MUST_CHECK;
 
-/* The run is rolled back, and has no cell any more. If the session's state is lost, for the process that held its
- * memory was killed, the session goes back to the last one before it that is not, and the run's facts say so. */
-void travel_recover(struct run *run);
-
 /* What going to a node would undo, in a sentence without a full stop that begins in lower case. */
 enum { TRAVEL_TOLD_BYTES = 336 };
 void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]);

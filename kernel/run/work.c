@@ -17,10 +17,10 @@
 #include "kernel/run/ahead.h"
 #include "kernel/run/collect.h"
 #include "kernel/run/messages.h"
+#include "kernel/run/recover.h"
 #include "kernel/run/refuse.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/stream.h"
-#include "kernel/run/travel.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/run/where.h"
 #include "kernel/worker/answer.h"
@@ -92,7 +92,7 @@ static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
 static void refuse(struct run *run, enum outcome outcome, const char *detail) {
     run_set_outcome(run, outcome, detail);
     cell_discard(steal_pointer(run->now.cell));
-    travel_recover(run);
+    recover_session(run);
     run->now.phase = RUN_OVER;
 }
 
@@ -141,7 +141,7 @@ static void discard_failed(struct run *run) {
     if (run->beside)
         collect_output(run); /* its pipes are its own, and go with it */
     cell_discard(steal_pointer(run->now.cell));
-    travel_recover(run);
+    recover_session(run);
     if (!run->beside)
         collect_output(run);
     run->now.phase = RUN_OVER;

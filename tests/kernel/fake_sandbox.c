@@ -417,6 +417,9 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
     assert_int_equal(session->n[CELL_OF_SESSION], 0);
     (void)ret_error;
     tell(&(struct cell){.session = session, .role = CELL_OF_SESSION}, "restore");
+    pthread_mutex_lock(&session->mutex);
+    session->plan.unmade = 0;
+    pthread_mutex_unlock(&session->mutex);
     return 0;
 }
 
@@ -468,11 +471,24 @@ void cell_kill(const struct cell *cell) {
     tell(cell, "kill");
 }
 
+/* What is planned for a cell that is to be made. */
+static int next_create(struct session *session, enum cell_role role) {
+    pthread_mutex_lock(&session->mutex);
+    struct fake_plan *plan = &session->plan;
+    const int r = role == CELL_EPHEMERAL                        ? plan->create_ephemeral
+                  : role == CELL_OF_SESSION && plan->unmade < 0 ? plan->unmade
+                                                                : plan->create;
+    if (role == CELL_OF_SESSION && plan->unmade_n > 0 && --plan->unmade_n == 0)
+        plan->unmade = 0;
+    pthread_mutex_unlock(&session->mutex);
+    return r;
+}
+
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     int pair[2];
-    int r = options->role == CELL_EPHEMERAL ? plan.create_ephemeral : plan.create;
+    const int r = next_create(session, options->role);
     if (r < 0)
         return planned(r, plan.detail, ret_error);
     if (options->role == CELL_BESIDE)

@@ -13,6 +13,8 @@
 struct fake_plan {
     int capture;
     int create;
+    int unmade;   /* of cell_create() for the session's own cell, until session_restore() */
+    int unmade_n; /* or so often, where it isn't 0 */
     int create_ephemeral;
     int beside_max;     /* 0 for 16 */
     bool places_ending; /* the cells of no place are gone yet */

@@ -120,6 +120,76 @@ static void test_present_state_that_is_lost_is_no_place_to_go(void **state) {
     expect_travel("%undo", one, "Back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
 }
 
+static const int reasons[] = {-EINVAL, -EIO, -EFAULT, -EAGAIN, -ENOMEM, -EPERM, -EUCLEAN, -ENOSPC, -ETIMEDOUT};
+enum { N_REASONS = sizeof reasons / sizeof reasons[0] };
+#define UNMADE "There is no sandbox for the cell, so it was not run: making it failed (why). Mend it"
+
+/* A cell that ends well, behind which no other can be made as planned. */
+static void run_last_cell(const char *code, const struct fake_plan *plan) {
+    struct message reply;
+    char id[37];
+    begin_cell(code, id);
+    fake_plan(h.session, plan);
+    harness_done(&h, "ok");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.content, "status", "ok");
+    message_fini(&reply);
+    free(harness_heard(&h, id));
+}
+
+/* A cell that isn't run: what is said of it. */
+static void expect_unmade(const char *session) {
+    char id[37], evalue[512];
+    harness_execute(&h, "lacks a cell", id);
+    (void)snprintf(evalue, sizeof evalue, "%s; the session is %s.", UNMADE, session);
+    expect_failure(id, "busy execute_input error:SandboxError idle", "SandboxError", evalue);
+}
+
+static void test_session_goes_back_before_a_cell_behind_which_none_can_be_made(void **state) {
+    char one[37];
+    (void)state;
+    run_cell("1", one);
+    for (int i = 0; i < N_REASONS; i++) {
+        run_last_cell("2", &(struct fake_plan){.unmade = reasons[i], .detail = "why"});
+        expect_unmade("back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
+        expect_next_number(2);
+        expect_travel("%undo", one, "Back before [2]: 1 cell (\"next\"), 1.0 MiB of memory");
+    }
+}
+
+/* The state is kept, for what Linux lacked it may have later. */
+static void test_state_of_which_no_cell_could_be_made_can_be_gone_to(void **state) {
+    char one[37];
+    (void)state;
+    run_cell("1", one);
+    run_last_cell("2", &(struct fake_plan){.unmade = -EINVAL, .detail = "why"});
+    expect_unmade("back before [2]: 1 cell (\"2\"), 1.0 MiB of memory");
+    free(travel("%redo", "ok", NULL));
+    expect_next_number(4);
+}
+
+static void test_session_stays_where_no_cell_can_be_made_of_earlier_states_either(void **state) {
+    char one[37];
+    (void)state;
+    run_cell("1", one);
+    for (int i = 0; i < N_REASONS; i++) {
+        run_last_cell("2", &(struct fake_plan){.create = reasons[i], .detail = "why"});
+        expect_unmade("as it was before the cell");
+        fake_plan(h.session, &(struct fake_plan){0});
+        expect_next_number(4 + i * 3); /* one that was refused has its number */
+    }
+}
+
+/* Once when it is made ahead, and once when it is asked for. */
+static void test_cell_that_can_be_made_at_the_second_try_runs(void **state) {
+    char one[37];
+    (void)state;
+    for (int i = 0; i < N_REASONS; i++) {
+        run_last_cell("1", &(struct fake_plan){.unmade = reasons[i], .unmade_n = 1, .detail = "why"});
+        run_cell("2", one);
+    }
+}
+
 static void expect_report(const char *outcome, const char *parent, bool committed) {
     struct message reply;
     harness_receive(&h, CHANNEL_SHELL, &reply);
@@ -756,6 +826,10 @@ int main(void) {
         WARM(test_part_of_an_id_means_its_state),
         WARM(test_checkpoint_is_found_and_forgotten),
         WARM(test_present_state_that_is_lost_is_no_place_to_go),
+        WARM(test_session_goes_back_before_a_cell_behind_which_none_can_be_made),
+        WARM(test_state_of_which_no_cell_could_be_made_can_be_gone_to),
+        WARM(test_session_stays_where_no_cell_can_be_made_of_earlier_states_either),
+        WARM(test_cell_that_can_be_made_at_the_second_try_runs),
         WARM(test_diff_asks_each_state_for_its_names),
         WARM(test_diff_of_a_state_that_does_not_answer_has_files),
         WARM(test_line_beside_code_is_code),
