@@ -73,6 +73,8 @@ static const struct {
     [STEP_KEEPER] = {"reading the memory of the state",
                      "The process that held it was ended, by Linux for want of memory or from outside: that state is "
                      "lost, and %timeline lists the others, to which %restore goes."},
+    [STEP_REGISTERS] = {"setting the registers of the state's threads",
+                        "A thread has used some that Linux doesn't give to another cell."},
     [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
     [STEP_CLONE] = {"starting a task in the sandbox", "Linux 5.9 or newer with CONFIG_CHECKPOINT_RESTORE is needed."},
     [STEP_FILTER] = {"installing the seccomp filter",

@@ -36,6 +36,7 @@ enum sandbox_step {
     STEP_INJECT,
     STEP_IMAGE,
     STEP_KEEPER,
+    STEP_REGISTERS,
     STEP_SETNS,
     STEP_CLONE,
     STEP_FILTER,

@@ -11,7 +11,8 @@
  * registers; then, by injected calls, what only the thread itself can ask. A
  * system call that was interrupted is put back in front of its instruction.
  *
- * Restore: the other way round. Registrations first, by calls; restartable
+ * Restore: the other way round. Registrations first, by calls; then registers that
+ * Linux has no room for before a task has used them (AMX); restartable
  * sequences after all other calls, because with them Linux may redirect the task
  * to code of the cell's; registers last. Registers are set once when they are
  * recorded, too: what can't be set then could not be set in a later cell.
@@ -64,6 +65,9 @@ struct told {
 
 /* See: Documentation/arch/x86/xstate.rst. */
 enum { GET_FEATURES = 0x1022, REQUEST_FEATURE = 0x1023, FIRST_ASKED_FOR = 17, LAST_ASKED_FOR = 18 };
+#define ASKED_FOR (UINT64_C(1) << FIRST_ASKED_FOR | UINT64_C(1) << LAST_ASKED_FOR)
+
+enum { XSTATE_COMPONENTS = 512 }; /* where it says which components it has. See: "XSAVE area" in Intel's manual */
 
 void threads_fini(struct threads *threads) {
     for (size_t i = 0; i < threads->n; i++)
@@ -375,9 +379,17 @@ int threads_request_features(const struct threads *threads, const struct inject_
     for (uint64_t i = FIRST_ASKED_FOR; r == 0 && i <= LAST_ASKED_FOR; i++) {
         struct inject_call call = {.number = SYS_arch_prctl, .argument = {REQUEST_FEATURE, i}};
         if (threads->extended_features & UINT64_C(1) << i)
-            r = inject_batch(task, &call, 1); /* where it isn't granted, the registers that need it can't be set */
+            r = inject_batch(task, &call, 1); /* where it isn't granted, thread_load_features() fails */
     }
     return r;
+}
+
+int thread_load_features(const struct thread *thread, const struct inject_task *task) {
+    uint64_t components = 0;
+    if (thread->xstate_bytes >= XSTATE_COMPONENTS + sizeof components)
+        memcpy(&components, (const char *)thread->xstate + XSTATE_COMPONENTS, sizeof components);
+    components &= ASKED_FOR;
+    return components ? inject_load(task, thread->xstate, thread->xstate_bytes, components) : 0;
 }
 
 int thread_restore_rseq(const struct thread *thread, const struct inject_task *task) {

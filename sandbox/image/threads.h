@@ -77,6 +77,12 @@ enum { THREAD_CALLS = 3, THREAD_SCRATCH_BYTES = 64 };
 size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct inject_call *calls);
 
 /*
+ * Has a task use the registers that must be asked for as far as the thread has used them: else Linux would not let
+ * them be set. Takes the scratch memory. 0, -EUCLEAN or -errno.
+ */
+int thread_load_features(const struct thread *thread, const struct inject_task *task) MUST_CHECK;
+
+/*
  * Registers the thread's restartable sequences, as the last call that its task
  * makes: from here on, Linux may send the task to code of the cell's. Where
  * Linux doesn't take them any more (the cell has unmapped the memory, say), the

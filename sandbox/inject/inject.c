@@ -15,6 +15,8 @@
  * and are taken for no more than what such a call can give
  * (inject_result_status()).
  *
+ * A task loads extended registers in the same way: it runs to that SIGSTOP.
+ *
  * A task that executes code of its own for too long, stops too often or does not
  * stop is killed. After a failure the task is never let run again.
  */
@@ -84,10 +86,13 @@ __asm__(".pushsection .rodata\n"
         "    syscall\n"
         "inject_code_stop:\n"
         "    jmp inject_code_stop\n"
+        "inject_code_load:\n" /* rdx and rax: which components; rbx: where they stand */
+        "    xrstor64 (%rbx)\n"
+        "    jmp 2b\n"
         "inject_code_end:\n"
         ".popsection\n");
 extern const char inject_code_start[], inject_code_returned[], inject_code_batch[], inject_code_stop[],
-    inject_code_end[];
+    inject_code_load[], inject_code_end[];
 _Static_assert(SYS_tkill == 200 && SIGSTOP == 19, "as the code has them");
 
 static size_t code_bytes(void) {
@@ -405,11 +410,9 @@ static int is_at_end(const struct inject_task *task) {
     return r ? r : regs.rip == address_of(task, inject_code_stop);
 }
 
-int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) {
-    slices_step();
-    int status, r = n <= INJECT_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
-    if (r == -E2BIG)
-        return r;
+/* Lets a task go on to the end of our code. 1, or -errno. */
+static int run_to_end(const struct inject_task *task) {
+    int status, r = 0;
     for (int stops = 0; r == 0; stops++) {
         r = stops < MAX_STOPS ? tracee_continue(task->tid) : -ETIMEDOUT;
         if (r == 0)
@@ -423,9 +426,35 @@ int inject_batch(const struct inject_task *task, struct inject_call *calls, size
         else if (status >> 16 == 0)
             r = is_at_end(task);
     }
+    return r;
+}
+
+int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) {
+    slices_step();
+    int r = n <= INJECT_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
+    if (r == -E2BIG)
+        return r;
+    if (r == 0)
+        r = run_to_end(task);
     if (r == 1)
         r = memory_read(task->memory_fd, task->area->table, calls, n * sizeof *calls);
     return r ? give_up(task, r) : 0;
+}
+
+int inject_load(const struct inject_task *task, const void *xstate, size_t bytes, uint64_t components) {
+    struct user_regs_struct regs = clean_registers(task, inject_code_load);
+    regs.rax = (uint32_t)components;
+    regs.rdx = components >> 32;
+    regs.rbx = task->area->scratch;
+    regs.r12 = (unsigned long long)task->tid_inside;
+    if (bytes > INJECT_SCRATCH_BYTES)
+        return -E2BIG;
+    int r = memory_write(task->memory_fd, task->area->scratch, xstate, bytes);
+    if (r == 0)
+        r = prepare(task, &regs);
+    if (r == 0)
+        r = run_to_end(task);
+    return r == 1 ? 0 : give_up(task, r);
 }
 
 int inject_renew_area(const struct inject_task *task) {

@@ -127,6 +127,16 @@ int inject_last(const struct inject_task *task, struct inject_call call) MUST_CH
 int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) MUST_CHECK;
 
 /*
+ * Has a task load some components, a bit each, of xstate, which is as NT_X86_XSTATE has
+ * it. For a component that must be asked for (AMX), Linux gives a task room when the task
+ * first loads it, and no tracer can set it before. Takes the scratch memory. -E2BIG; the
+ * rest as inject_batch().
+ *
+ * See: XRSTOR and "extended feature disable" in Intel's manual; Documentation/arch/x86/xstate.rst.
+ */
+int inject_load(const struct inject_task *task, const void *xstate, size_t bytes, uint64_t components) MUST_CHECK;
+
+/*
  * Has a task make the area fit for copies of its memory again: pages of memory
  * and of no file, protected as they have to be, that a copy has too. A cell may
  * have changed all of that, and a page that lies over a file goes when the file

@@ -213,7 +213,9 @@ static int restore_threads(const struct cell *cell) {
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
         const struct thread *thread = &cell->image->threads.thread[i];
         const struct inject_task task = task_of(cell, cell->tids[i], thread->tid);
-        r = thread_restore_rseq(thread, &task);
+        r = thread_load_features(thread, &task);
+        if (r == 0)
+            r = thread_restore_rseq(thread, &task);
         if (r == 0)
             r = thread_restore_registers(thread, cell->tids[i]);
     }
@@ -331,5 +333,5 @@ int cell_assemble(struct cell *cell, struct error *ret_error) {
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return step_failed(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_threads(cell);
-    return r ? step_failed(ret_error, STEP_PTRACE, -r, "registers") : 0;
+    return r ? step_failed(ret_error, STEP_REGISTERS, -r, "%s", "") : 0;
 }

@@ -3,6 +3,7 @@
 #include "sandbox/inject/tracee.h"
 #include "tests/sandbox/as_user.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,8 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,6 +146,39 @@ static int clone_is_reported_and_stopped(void *unused) {
     return 0;
 }
 
+/* What a task's registers are, as NT_X86_XSTATE has them. */
+struct xstate {
+    _Alignas(8) unsigned char bytes[16384];
+    size_t n;
+};
+enum { XMM0 = 160, XMM15 = 400, COMPONENTS = 512, X87_SSE_AVX = 7 };
+
+static void get_xstate(const struct subject *subject, struct xstate *state) {
+    struct iovec iov = {state->bytes, sizeof state->bytes};
+    CHECK(ptrace(PTRACE_GETREGSET, subject->pid, NT_X86_XSTATE, &iov) == 0);
+    state->n = iov.iov_len;
+}
+
+/* Those that are named are loaded, and the others are as they were. */
+static int task_loads_the_registers_that_are_named(void *unused) {
+    static const uint64_t components[] = {0, 2, 3, X87_SSE_AVX};
+    struct subject subject;
+    struct xstate state, after;
+    (void)unused;
+    make_subject(&subject);
+    for (size_t i = 0; i < sizeof components / sizeof components[0]; i++) {
+        get_xstate(&subject, &state);
+        memset(state.bytes + XMM0, (int)i + 1, XMM15 + 16 - XMM0);
+        state.bytes[COMPONENTS] |= 2;
+        CHECK_EQUAL(inject_load(&subject.task, state.bytes, state.n, components[i]), 0);
+        get_xstate(&subject, &after);
+        CHECK_EQUAL(after.bytes[XMM0] == i + 1, (components[i] & 2) != 0);
+        CHECK_EQUAL(after.bytes[XMM15 + 15] == i + 1, (components[i] & 2) != 0);
+    }
+    CHECK_EQUAL(inject_load(&subject.task, state.bytes, INJECT_SCRATCH_BYTES + 1, 0), -E2BIG);
+    return 0;
+}
+
 /* The task has been killed, and nothing else is left. */
 static void check_killed(const struct subject *subject) {
     siginfo_t info = {0};
@@ -151,6 +187,18 @@ static void check_killed(const struct subject *subject) {
     CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == -1 && errno == ECHILD);
 }
 
+/* Linux lets a task have none that the processor lacks, or that it has not asked for: a fault ends it. */
+static int registers_that_cannot_be_loaded_are_an_error(void *unused) {
+    struct subject subject;
+    struct xstate state;
+    (void)unused;
+    make_subject(&subject);
+    get_xstate(&subject, &state);
+    state.bytes[COMPONENTS + 7] |= 0x40; /* component 62, "LWP", which no processor has any more */
+    CHECK_EQUAL(inject_load(&subject.task, state.bytes, state.n, UINT64_C(1) << 62), -EUCLEAN);
+    check_killed(&subject);
+    return 0;
+}
 /* In a batch, and where a checked call is due that bears nobody: what is born is killed, too. */
 static int unexpected_clone_is_an_error(void *unused) {
     (void)unused;
@@ -381,6 +429,8 @@ IN_FORK(foreign_stop_signal_is_swallowed)
 IN_FORK(dead_task_is_an_error)
 IN_FORK(endless_batch_is_killed)
 IN_FORK(changed_memory_is_an_error)
+IN_FORK(task_loads_the_registers_that_are_named)
+IN_FORK(registers_that_cannot_be_loaded_are_an_error)
 IN_FORK(registers_of_the_task_are_not_used)
 
 static void test_taken_over_task_makes_no_call(void **state) {
@@ -437,6 +487,8 @@ int main(void) {
         cmocka_unit_test(test_endless_batch_is_killed),
         cmocka_unit_test(test_changed_memory_is_an_error),
         cmocka_unit_test(test_registers_of_the_task_are_not_used),
+        cmocka_unit_test(test_task_loads_the_registers_that_are_named),
+        cmocka_unit_test(test_registers_that_cannot_be_loaded_are_an_error),
     };
     return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
 }
