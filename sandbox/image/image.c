@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/step.h"
+#include "sandbox/image/large_mappings.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 
@@ -102,14 +103,19 @@ int image_leave_copy(struct image *image, const struct inject_area *area, pid_t 
     return 0;
 }
 
+static int clone_task(const struct inject_task *task, pid_t *ret_keeper) {
+    struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    int r = inject_checked(task, &call, NULL, ret_keeper);
+    return r ? r : inject_failure(&call, 1, NULL);
+}
+
 int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper,
                     int *ret_memory_fd) {
-    struct inject_task task = {tid, tid, of_memory_fd, area};
-    struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    const struct inject_task task = {tid, tid, of_memory_fd, area};
     pid_t keeper = 0;
-    int r = inject_checked(&task, &call, NULL, &keeper);
-    if (r == 0)
-        r = inject_failure(&call, 1, NULL);
+    int r = clone_task(&task, &keeper);
+    if (r == -ENOMEM && large_mappings_divide(&task) > 0)
+        r = clone_task(&task, &keeper);
     if (r == 0 && keeper <= 0)
         r = -EUCLEAN;
     auto_fd memory_fd = r == 0 ? tracee_open_memory(keeper) : -1;

@@ -290,8 +290,9 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct error *erro
     if (r)
         return step_failed(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
-    if (r == 0)
-        r = descendants_count(cell->tids, cell->n_tids, cell->init.pid, &found);
+    if (r)
+        return step_failed(error, STEP_THREADS, -r, "a thread has registers that no other cell could have");
+    r = descendants_count(cell->tids, cell->n_tids, cell->init.pid, &found);
     if (r == 0 && found.any)
         r = kill_children(cell);
     if (r)
@@ -324,7 +325,7 @@ static int make_result(struct cell *cell, struct error *error) {
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);
-    return r ? step_failed(error, STEP_IMAGE, -r, "working directory") : 0;
+    return r ? step_failed(error, STEP_IMAGE, -r, "its working directory, or the path of that is too long") : 0;
 }
 
 /* Whether a process has had children that it has waited for: their faults are counted with its own. */
@@ -339,7 +340,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     free(cell->tids);
     int r = threads_stop(cell->worker, &cell->tids, &cell->n_tids);
     if (r)
-        r = step_failed(ret_error, STEP_THREADS, -r, "%s", "");
+        r = step_failed(ret_error, STEP_THREADS, -r, "its threads could not be stopped");
     cell_measure(cell, &usage);
     if (r == 0 && usage.over_memory)
         r = step_failed(ret_error, STEP_MEMORY, ENOMEM, "the cell's limit");
