@@ -1,4 +1,4 @@
-"""What scripts/steps.sh and common.sh do for the targets of the Makefile, tried with scripts of the test's own."""
+"""What scripts/steps.sh and common.sh do for the targets of the Makefile, tried with scripts of the test's own; and processor.sh."""
 
 import os
 import re
@@ -117,3 +117,16 @@ def test_a_build_is_configured_again_if_what_it_was_made_with_has_changed(tree):
     assert [configured("b", "cc 13"), configured("b", "cc 13")] == [True, False]
     (tree / "build" / "build.ninja").unlink()
     assert configured("b", "cc 13")
+
+
+@pytest.mark.parametrize(("flags", "said"), [
+    ("fpu pku ospke avx512f amx_tile user_shstk", "pku yes, avx512f yes, amx_tile yes, user_shstk yes"),
+    ("pku avx512fp16 amx_tiles", "pku yes, avx512f no, amx_tile no, user_shstk no"),
+    ("", "pku no, avx512f no, amx_tile no, user_shstk no"),
+])  # fmt: skip
+def test_ci_ends_with_what_the_processor_has(tmp_path, flags, said):
+    cpuinfo = tmp_path / "cpuinfo"
+    write(cpuinfo, 2 * f"processor\t: 0\nflags\t\t: {flags}\nvmx flags\t: amx_tile\n")
+    command = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-2]
+    done = subprocess.run([ROOT / command, cpuinfo], capture_output=True, text=True, check=True)
+    assert done.stdout == f"processor: {said}\n"
