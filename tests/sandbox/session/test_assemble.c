@@ -170,60 +170,85 @@ static void make_state(struct live *live) {
     CHECK(live_call(live, SYS_open, "\"a.txt 0") > 0);
 }
 
-/* A cell of the session's, of which one call is refused. Whether it could be made. */
-static bool makes_cell(struct live *live, enum step step, int at, int error) {
+/* Whether the session has another state after it: what a call is refused of. */
+typedef bool moment(struct live *live);
+
+/* A cell that is made, and thrown away. */
+static bool make_cell(struct live *live) {
     struct cell *cell = NULL;
     struct error why = {0};
-    refusal.step = step;
-    refusal.at = at;
-    refusal.error = error;
-    refusal.n = 0;
     refusal.is_on = true;
     const int r = cell_create(live->session, &(struct cell_options){0}, &cell, &why);
     refusal.is_on = false;
     if (r == 0)
         cell_discard(cell);
+    return false;
+}
+
+/* The end of a cell that adds 1. */
+static bool end_cell(struct live *live) {
+    struct cell *cell = live_start(live);
+    struct cell_end end;
+    struct error why = {0};
+    (void)live_ask(cell, "add 1");
+    refusal.is_on = true;
+    const int r = cell_freeze(cell, &end, &why);
+    if (r)
+        cell_discard(cell);
+    else
+        cell_commit(cell);
+    refusal.is_on = false;
     return r == 0;
 }
 
 /*
  * Each call of a kind is refused once, with one error after the other. The next cell has the state; where the state is
- * lost by that, as a task that doesn't do what it is told is killed, it has the one before, which is kept. How often no
- * cell could be made.
+ * lost by that, as a task that doesn't do what it is told is killed, it has the one before, which is kept.
  */
-static int refuse_each(struct live *live, enum step step) {
+static void refuse_each(struct live *live, moment *act, enum step step) {
     static const int errors[] = {EINVAL, EIO, EFAULT, EAGAIN, ENOMEM, EPERM, ENOSPC, ESRCH};
     static const int strides[STEPS] = {
         [STEP_TRACE] = 11, [STEP_CHECKED] = 1, [STEP_BATCH] = 1, [STEP_READ] = 2, [STEP_WRITE] = 3, [STEP_RLIMIT] = 1};
     const int stride = live_times(6) < 6 ? strides[step] : 1;
     long value = strtol(live_do(live, "add 0"), NULL, 10);
-    int at = 1, refused = 0;
-    for (int i = 0; i == 0 || refusal.n >= at - stride; at += stride, i++) {
+    refusal.step = step;
+    refusal.n = refusal.at = 0;
+    for (int i = 0; refusal.n >= refusal.at; i++) {
         struct kept_image *before = live_keep(live);
         struct error error = {0};
         live_do(live, "add 1");
-        refused += !makes_cell(live, step, at, errors[(size_t)i % (sizeof errors / sizeof errors[0])]);
+        refusal.n = 0;
+        refusal.at = 1 + i * stride;
+        refusal.error = errors[(size_t)i % (sizeof errors / sizeof errors[0])];
+        const bool is_next = act(live);
         if (session_check(live->session, &error) == 0)
-            value++;
+            value += 1 + is_next;
         else
             CHECK_EQUAL(session_restore(live->session, before, &error), 0);
         live_check_counter(live, value);
         session_forget(live->session, before);
     }
-    return refused;
 }
 
-static void session_goes_on_whichever_call_is_refused(struct live *live) {
+static void refuse_all(struct live *live, moment *act) {
     make_state(live);
     live_check_counter(live, 0);
     live_await_processes(live, live_count_processes());
     const int processes = live_count_processes();
     for (enum step step = 0; step < STEPS; step++)
-        CHECK(refuse_each(live, step) > 0);
+        refuse_each(live, act, step);
     CHECK_TEXT(live_do(live, "file a.txt"), "kept");
     CHECK_TEXT(live_do(live, "poke 0"), "ok");
     CHECK_TEXT(live_do(live, "join 0"), "1000");
     live_await_processes(live, processes);
+}
+
+static void session_goes_on_whichever_call_is_refused_while_a_cell_is_made(struct live *live) {
+    refuse_all(live, make_cell);
+}
+
+static void session_goes_on_whichever_call_is_refused_at_the_end_of_a_cell(struct live *live) {
+    refuse_all(live, end_cell);
 }
 
 /* Of the session's own cells, of one that is rolled back, a look, and a branch that is kept and gone to. */
@@ -256,7 +281,8 @@ static void registers_that_linux_has_on_first_use_go_on(struct live *live) {
 
 int main(void) {
     const struct live_case cases[] = {
-        LIVE_CASE(session_goes_on_whichever_call_is_refused),
+        LIVE_CASE(session_goes_on_whichever_call_is_refused_while_a_cell_is_made),
+        LIVE_CASE(session_goes_on_whichever_call_is_refused_at_the_end_of_a_cell),
         LIVE_CASE(registers_that_linux_has_on_first_use_go_on),
     };
     return live_main("making cells", cases, sizeof cases / sizeof cases[0]);
