@@ -84,6 +84,7 @@ FOR_USERS = {
     "kernel/policy/spec*.c": _refuses,
     "kernel/run/budget.c": _is_given_to("snprintf"),
     "kernel/run/execute.c": _is_given_to("run_set_outcome"),
+    "kernel/run/recover.c": _is_sentence,
     "kernel/run/refuse.c": _is_given_to("snprintf"),
     "kernel/run/run.c": _is_given_to("snprintf"),
     "kernel/run/warm.c": _is_given_to("snprintf"),
