@@ -52,8 +52,9 @@ static void recover_unmade(struct runner *runner, struct outcome_facts *facts) {
         return;
     snprintf(facts->session, sizeof facts->session, "%s", told);
     facts->mend =
-        "The last cell left something with which Linux makes no other cell, a thread or what is open, say. Run "
-        "it again in a way that ends what it began.";
+        "No other cell could be made of what the last one left: a thread or something open that Linux gives to "
+        "none, or Linux lacked memory. Run it again in a way that ends what it began; %redo tries its state "
+        "once more.";
 }
 
 void recover_session(struct run *run) {

@@ -148,6 +148,8 @@ static void expect_unmade(const char *session) {
 static void test_session_goes_back_before_a_cell_behind_which_none_can_be_made(void **state) {
     char one[37];
     (void)state;
+    run_last_cell("1", &(struct fake_plan){.unmade = -EINVAL, .detail = "why"});
+    expect_unmade("back at the beginning: 1 cell (\"1\"), 1.0 MiB of memory");
     run_cell("1", one);
     for (int i = 0; i < N_REASONS; i++) {
         run_last_cell("2", &(struct fake_plan){.unmade = reasons[i], .detail = "why"});
