@@ -10,16 +10,20 @@
 
 #include "kernel/base/clock.h"
 #include "kernel/jupyter/channels.h"
+#include "kernel/jupyter/subscribers.h"
 
 enum {
     LOOK_AGAIN_MS = 2, /* to poll for progress: libzmq reports XPUB as always writable */
-    PATIENCE_S = 45,   /* longer than STUCK_TCP_MS in channels.c: to end one connection affects only that client */
+    PATIENCE_S = 45,   /* much longer than those of subscribers.h: to disconnect one affects only that client */
 };
 #define MAX_BYTES ((size_t)32 << 20)
 
 void backpressure_init(struct backpressure *backpressure, const struct channels *channels, const struct log *log) {
-    *backpressure = (struct backpressure){
-        .channels = channels, .log = log, .max_bytes = MAX_BYTES, .patience_us = PATIENCE_S * CLOCK_S};
+    *backpressure = (struct backpressure){.channels = channels,
+                                          .log = log,
+                                          .max_bytes = MAX_BYTES,
+                                          .subscriber_us = SUBSCRIBERS_PATIENCE_US,
+                                          .patience_us = PATIENCE_S * CLOCK_S};
 }
 
 static bool is_full(const struct backpressure *backpressure) {
@@ -42,7 +46,10 @@ void backpressure_watch(const struct backpressure *backpressure, struct poll_set
 int64_t backpressure_tick(struct backpressure *backpressure, int64_t now_us) {
     size_t unsent = channels_unsent_bytes(backpressure->channels);
     bool was_full = backpressure->full;
-    const int64_t held_us = was_full && !backpressure->stuck ? now_us - backpressure->looked_us : 0;
+    const int64_t full_us = was_full ? now_us - backpressure->looked_us : 0;
+    const int64_t held_us = backpressure->stuck ? 0 : full_us;
+    if (full_us > 0)
+        subscribers_charge(full_us, backpressure->subscriber_us, backpressure->log);
     backpressure->looked_us = now_us;
     backpressure->full = unsent >= backpressure->max_bytes;
     if (!backpressure->full) {

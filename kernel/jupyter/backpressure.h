@@ -7,8 +7,8 @@
  * whoever can connect could have it time out. So a slow subscriber delays a cell, but
  * loses no message, and costs the cell nothing.
  *
- * The connection of a subscriber that reads nothing at all is ended after a while
- * by TCP (channels.c). Where that is not possible (ipc), or does not help, the
+ * A subscriber that reads nothing, or too slowly, is disconnected (subscribers.h).
+ * Where that does not help, as with a libzmq that does not send through gate.c, the
  * kernel reads from the cell again after some more seconds, and drops and counts
  * the cell's messages until bytes are sent again. So a stuck subscriber does not
  * stop a kernel for ever. Status, replies and the kernel's own errors are never
@@ -28,11 +28,12 @@ struct channels;
 struct backpressure {
     const struct channels *channels; /* borrowed, as is log */
     const struct log *log;
-    size_t max_bytes;    /* unsent bytes from which on nothing is read */
-    int64_t patience_us; /* time without progress after which messages are dropped */
-    size_t least_bytes;  /* the minimum of unsent bytes since it is full */
-    int64_t moved_us;    /* the time of that minimum */
-    int64_t looked_us;   /* the time of the last tick */
+    size_t max_bytes;      /* unsent bytes from which on nothing is read */
+    int64_t subscriber_us; /* patience with one subscriber: subscribers_charge() */
+    int64_t patience_us;   /* time without progress after which messages are dropped */
+    size_t least_bytes;    /* the minimum of unsent bytes since it is full */
+    int64_t moved_us;      /* the time of that minimum */
+    int64_t looked_us;     /* the time of the last tick */
     bool full;
     bool stuck;
 };

@@ -26,8 +26,7 @@
 #include <zmq.h>
 
 enum {
-    LINGER_MS = 1000,     /* for sending the last messages when the kernel ends, as in ipykernel */
-    STUCK_TCP_MS = 30000, /* until the connection of a subscriber that reads nothing is ended */
+    LINGER_MS = 1000, /* for sending the last messages when the kernel ends, as in ipykernel */
 };
 
 /*
@@ -69,7 +68,6 @@ static const struct socket_option stdin_sockets[] = {
 };
 static const struct socket_option xpub_sockets[] = {
     {ZMQ_XPUB_VERBOSE, 1}, /* also report a second subscription to the same topic: it gets an iopub_welcome too */
-    {ZMQ_TCP_MAXRT, STUCK_TCP_MS},
 };
 
 static int set_options(void *socket, const struct socket_option *options, size_t n) {

@@ -1,5 +1,6 @@
 /*
- * gate.c - recv(2) for libzmq, which counts what each connection makes libzmq keep.
+ * gate.c - recv(2) for libzmq, which counts what each connection makes libzmq keep, and send(2), which counts what
+ * each subscriber takes.
  *
  * A peer is found by its descriptor. libzmq does not say when it closes one, so
  * the socket's cookie says whether the descriptor has been reused. The sum of all
@@ -18,6 +19,7 @@
 #include "kernel/base/pace.h"
 #include "kernel/jupyter/cookie.h"
 #include "kernel/jupyter/identities.h"
+#include "kernel/jupyter/subscribers.h"
 #include "protocol/zmtp.h"
 
 #include <assert.h>
@@ -127,6 +129,7 @@ void gate_close(void) {
     gate_prepare(NULL, NULL);
     memset(gate.peers, 0, sizeof gate.peers);
     identities_clear();
+    subscribers_clear();
     gate.n_peers = 0;
     gate.accepted = gate.logged = (struct pace){0};
     gate.total = 0;
@@ -303,4 +306,18 @@ __attribute__((visibility("default"))) ssize_t recv(int fd, void *buf, size_t n,
         errno = err;
     }
     return got;
+}
+
+/* libzmq sends with this one. */
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *buf, size_t n, int flags) {
+    ssize_t sent = syscall(SYS_sendto, fd, buf, n, flags, NULL, 0);
+    size_t n_listeners = atomic_load(&gate.n_listeners);
+    if (n_listeners > 0) {
+        int err = errno;
+        const struct listener *listener = find_listener(fd, n_listeners);
+        if (listener && listener->channel == CHANNEL_IOPUB)
+            subscribers_sent(fd, cookie_of(fd), sent);
+        errno = err;
+    }
+    return sent;
 }

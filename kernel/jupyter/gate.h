@@ -18,10 +18,13 @@
  * It also replaces the identity that a peer claims by a routing id that the
  * kernel chooses (identities.h), so libzmq never gets the claimed one.
  *
+ * In the same way it defines send(2), for what each subscriber of iopub takes
+ * (subscribers.h).
+ *
  * There is one for the process, because recv(2) has no argument to name another.
  * Only libzmq's I/O thread uses the table of peers.
  *
- * See: recv(2), ld.so(8) "symbol"; libzmq, decoder_allocators.cpp.
+ * See: recv(2), send(2), ld.so(8) "symbol"; libzmq, decoder_allocators.cpp.
  */
 #ifndef PETRI_GATE_H
 #define PETRI_GATE_H

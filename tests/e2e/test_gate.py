@@ -14,6 +14,7 @@ import pytest
 
 from kernels import STUCK_S, Kernel
 from processes import family
+from zmtp_peers import SUBSCRIBE, Stranger, frame
 
 MIB = 1 << 20
 
@@ -22,47 +23,6 @@ BOUND = 330 * MIB
 
 # More than any bound: who could send as much was never ended.
 ENDLESS = 3 << 30
-
-
-def frame(data, more):
-    """A frame as ZMTP has it."""
-    long = len(data) > 255
-    length = len(data).to_bytes(8 if long else 1, "big")
-    return bytes([more | long << 1]) + length + data
-
-
-class Stranger:
-    """A connection to a channel that has made itself known, and sends what it likes."""
-
-    def __init__(self, kernel, channel, kind):
-        info = kernel.client.get_connection_info()
-        self.socket = socket.create_connection((info["ip"], info[f"{channel}_port"]), timeout=STUCK_S)
-        greeting = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
-        ready = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
-        self.socket.sendall(greeting + bytes([4, len(ready)]) + ready)
-        self.receive(len(greeting))
-        self.receive(self.receive(2)[1])  # libzmq ends who goes on before it has said the same
-        self.sent = 0
-
-    def receive(self, n):
-        data = b""
-        while len(data) < n:
-            more = self.socket.recv(n - len(data))
-            assert more, "the connection was ended"
-            data += more
-        return data
-
-    def send(self, data):
-        """False where the kernel has ended the connection."""
-        try:
-            self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
-            return False
-        self.sent += len(data)
-        return True
-
-    def close(self):
-        self.socket.close()
 
 
 def memory(pid):
@@ -152,7 +112,7 @@ def test_heartbeats_that_nobody_takes_back_are_dropped(kernel):
     assert kernel.client.hb_channel.is_alive() and kernel.value("1 + 1") == "2"
 
 
-SUBSCRIBE, UNSUBSCRIBE = frame(b"\x01", more=False), frame(b"\x00", more=False)
+UNSUBSCRIBE = frame(b"\x00", more=False)
 PRINTS = "for i in range({n}): print(i, 'x' * 30000)"
 
 
@@ -191,11 +151,10 @@ def comes_a_hundred_times(kernel):
         subscribes_and_unsubscribes,
         dies,
         comes_a_hundred_times,
-        pytest.param(never_reads, marks=[pytest.mark.thorough, pytest.mark.long]),
     ],
 )
 def test_stranger_on_iopub_costs_no_cell_its_output_or_its_time_limit(kernel, stranger):
-    """One that reads nothing delays a cell by the half minute after which its connection is ended, and by no more."""
+    """One that subscribes and does not read is test_subscribers.py's."""
     there = stranger(kernel)
     limits = {"limits": {"timeout": "10s", "output": "256M"}}
     try:

@@ -20,6 +20,7 @@ static void *slow; /* a SUB socket that holds next to nothing */
 
 static void small_bound(struct kernel *kernel) {
     kernel->jupyter.backpressure.max_bytes = BOUND;
+    kernel->jupyter.backpressure.subscriber_us = CLOCK_NEVER;
     kernel->runner.limits.values[LIMIT_OUTPUT] = 2 * FLOOD;
     kernel->runner.limits.values[LIMIT_TIMEOUT] = TIMEOUT_MS;
 }
