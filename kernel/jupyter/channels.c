@@ -18,6 +18,7 @@
 #include "kernel/jupyter/endpoint.h"
 #include "kernel/jupyter/gate.h"
 #include "kernel/jupyter/identities.h"
+#include "kernel/jupyter/subscribers.h"
 #include "protocol/signer.h"
 
 #include <errno.h>
@@ -298,6 +299,12 @@ static void frame_left(void *data, void *hint) {
     free(parcel);
 }
 
+/* What libzmq keeps of so many frames while they wait: a zmq_msg_t of each for each subscriber. */
+static size_t queue_bytes(size_t n_frames) {
+    const size_t n = subscribers_known();
+    return n_frames * sizeof(zmq_msg_t) * (n ? n : 1);
+}
+
 /* Makes a parcel of out, which is stolen. NULL on ENOMEM. */
 static struct parcel *pack(struct message_out *out, atomic_size_t *unsent_bytes) {
     struct parcel *parcel = malloc(sizeof *parcel);
@@ -305,9 +312,9 @@ static struct parcel *pack(struct message_out *out, atomic_size_t *unsent_bytes)
         message_out_fini(out);
         return NULL;
     }
-    *parcel = (struct parcel){.out = *out, .unsent_bytes = unsent_bytes};
+    *parcel = (struct parcel){.out = *out, .bytes = queue_bytes(out->n_frames), .unsent_bytes = unsent_bytes};
     for (size_t i = 0; i < out->n_frames; i++)
-        parcel->bytes += out->frames[i].bytes + sizeof(zmq_msg_t);
+        parcel->bytes += out->frames[i].bytes;
     atomic_store(&parcel->frames_left, out->n_frames);
     atomic_fetch_add(unsent_bytes, parcel->bytes);
     return parcel;

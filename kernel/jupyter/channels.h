@@ -49,7 +49,10 @@ int channels_receive(struct channels *channels, enum channel channel, struct mes
 /* Whether a message that asks for something has arrived and was not received yet: on shell or control. */
 bool channels_are_asked(const struct channels *channels);
 
-/* How much was published and has not left for every subscriber yet. Never more than a moment old. */
+/*
+ * The memory that what was published takes as long as it has not left for every
+ * subscriber. Never more than a moment old.
+ */
 size_t channels_unsent_bytes(const struct channels *channels);
 
 /*

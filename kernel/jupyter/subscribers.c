@@ -47,6 +47,7 @@ struct subscriber {
 };
 
 static struct subscriber subscribers[SUBSCRIBERS_MAX];
+static atomic_size_t n_known; /* rows with a cookie; whoever sets one to 0 or from 0 counts that */
 static struct pace logged;
 
 void subscribers_sent(int fd, uint64_t cookie, ssize_t sent) {
@@ -54,11 +55,22 @@ void subscribers_sent(int fd, uint64_t cookie, ssize_t sent) {
         return;
     struct subscriber *subscriber = &subscribers[fd];
     if (atomic_load(&subscriber->cookie) != cookie) {
-        atomic_store(&subscriber->cookie, 0);
+        if (atomic_exchange(&subscriber->cookie, 0) == 0)
+            atomic_fetch_add(&n_known, 1);
         atomic_store(&subscriber->sent, 0);
         atomic_store(&subscriber->cookie, cookie);
     }
     atomic_fetch_add(&subscriber->sent, sent);
+}
+
+size_t subscribers_known(void) {
+    return atomic_load(&n_known);
+}
+
+/* For a connection that is closed. libzmq's thread may begin another one in this row at the same time. */
+static void forget(struct subscriber *subscriber, uint64_t cookie) {
+    if (cookie && atomic_compare_exchange_strong(&subscriber->cookie, &cookie, 0))
+        atomic_fetch_sub(&n_known, 1);
 }
 
 /* Who a connection is from, for the log: an address, or a user's number. */
@@ -102,6 +114,7 @@ static bool end(const struct subscriber *subscriber, int fd, const struct log *l
     return true;
 }
 
+/* For one whose socket is full: libzmq can't send, or it would have. */
 static void charge(struct subscriber *subscriber, int fd, int64_t held_us, int64_t patience_us, const struct log *log) {
     uint64_t cookie = atomic_load(&subscriber->cookie);
     int queued = 0;
@@ -135,9 +148,14 @@ void subscribers_charge(int64_t held_us, int64_t patience_us, const struct log *
             items[n++] = (struct pollfd){.fd = fd, .events = POLLOUT};
     if (n == 0 || poll(items, n, 0) < 0)
         return;
-    for (nfds_t i = 0; i < n; i++)
-        if (items[i].revents == 0) /* full: libzmq can't send, or it would have */
-            charge(&subscribers[items[i].fd], items[i].fd, held_us, patience_us, log);
+    for (nfds_t i = 0; i < n; i++) {
+        int fd = items[i].fd;
+        uint64_t cookie = atomic_load(&subscribers[fd].cookie);
+        if (cookie_of(fd) != cookie)
+            forget(&subscribers[fd], cookie);
+        else if (items[i].revents == 0)
+            charge(&subscribers[fd], fd, held_us, patience_us, log);
+    }
 }
 
 void subscribers_clear(void) {
@@ -146,5 +164,6 @@ void subscribers_clear(void) {
         atomic_store(&subscriber->cookie, 0);
         subscriber->judged = 0;
     }
+    atomic_store(&n_known, 0);
     logged = (struct pace){0};
 }

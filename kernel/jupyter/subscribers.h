@@ -35,6 +35,9 @@ enum {
 /* Called by libzmq's thread, for which send(2) to a subscriber has returned `sent`. cookie: cookie_of(fd). */
 void subscribers_sent(int fd, uint64_t cookie, ssize_t sent);
 
+/* How many connections there are, with some that have closed since a cell last waited. */
+size_t subscribers_known(void);
+
 /*
  * Called by the kernel's thread: a cell has waited for held_us, since the last call or since it began to wait.
  * patience_us: SUBSCRIBERS_PATIENCE_US. Disconnects those whose patience is over, and logs who they were.

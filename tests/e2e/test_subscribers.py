@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from kernels import STUCK_S, Kernel
-from test_gate import PRINTS
+from test_gate import MIB, PRINTS, kernel_process, memory
 from zmtp_peers import SUBSCRIBE, Stranger, dial
 
 LINES = 2000
@@ -198,3 +198,19 @@ def test_subscriber_that_does_not_read_is_disconnected_and_others_hear_all(
         assert crowd.ended.wait(STUCK_S)
         assert kernel.value("1 + 1") == "2"
     assert "does not read, or too slowly: it was disconnected" in log.read_text()
+
+
+SHOWS = "from IPython.display import display\nfor i in range(900): display({'text/plain': ''}, raw=True)"
+
+
+@pytest.mark.alone
+@pytest.mark.thorough
+def test_small_messages_that_hundreds_of_subscribers_do_not_read_are_bounded(kernel_dirs, tmp_path):
+    """Of a message libzmq keeps one copy, and some bytes of each of its frames for each subscriber."""
+    with started(kernel_dirs, tmp_path, "without_key", tmp_path / "log") as kernel:
+        pid = kernel_process(kernel)
+        before = memory(pid)
+        with contextlib.closing(Crowd(kernel, 200)):
+            for _ in range(40):
+                assert kernel.good(SHOWS)
+                assert memory(pid) - before < 100 * MIB

@@ -216,6 +216,25 @@ static void test_descriptor_that_is_reused_is_left_alone(void **state) {
     }
 }
 
+static void test_subscribers_are_counted_until_they_are_closed(void **state) {
+    enum { N = 10 };
+    struct link links[N];
+    (void)state;
+    for (size_t way = 0; way < N_WAYS; way++)
+        for (int round = 0; round < 3; round++) { /* with the same descriptors */
+            for (int i = 0; i < N; i++) {
+                ways[way](&links[i]);
+                fill(&links[i]);
+                fill(&links[i]);
+            }
+            assert_in_range(subscribers_known(), N, 2 * N);
+            for (int i = 0; i < N; i++)
+                end_link(&links[i]);
+            subscribers_charge(LOOK_US, SUBSCRIBERS_PATIENCE_US, &quiet);
+            assert_int_equal(subscribers_known(), 0);
+        }
+}
+
 /* A kernel that did not get a processor, or a machine that slept, has not seen what others read meanwhile. */
 static void test_single_long_wait_ends_nobody(void **state) {
     (void)state;
@@ -240,6 +259,7 @@ int main(void) {
         CASE(test_subscriber_that_comes_again_begins_anew),
         CASE(test_hundred_subscribers_that_read_nothing_are_ended_at_once_and_the_one_that_reads_is_not),
         CASE(test_descriptor_that_is_reused_is_left_alone),
+        CASE(test_subscribers_are_counted_until_they_are_closed),
         CASE(test_single_long_wait_ends_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
