@@ -182,9 +182,7 @@ def started(kernel_dirs, tmp_path, way, log):
 
 
 @pytest.mark.parametrize(("kind", "way", "company"), ROWS)
-def test_subscriber_that_does_not_read_is_disconnected_and_others_hear_all(
-    kernel_dirs, tmp_path, kind, way, company
-):
+def test_subscriber_that_does_not_read_is_disconnected_and_others_hear_all(kernel_dirs, tmp_path, kind, way, company):
     number, has_slow_one = COMPANY[company]
     log = tmp_path / "log"
     with started(kernel_dirs, tmp_path, way, log) as kernel, contextlib.ExitStack() as there:

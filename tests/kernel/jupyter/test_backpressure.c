@@ -30,6 +30,11 @@ static void no_patience(struct kernel *kernel) {
     kernel->jupyter.backpressure.patience_us = 1000;
 }
 
+static void disconnects(struct kernel *kernel) {
+    small_bound(kernel);
+    kernel->jupyter.backpressure.subscriber_us = CLOCK_S / 5;
+}
+
 /* Receives a message of the slow subscriber: its type goes to ret_type; returns the bytes of a stream's text, or those
  * that a comm_open counts for where it is dropped. */
 static size_t hear(char *ret_type, size_t size) {
@@ -69,6 +74,11 @@ static int start(harness_change *change) {
 static int start_slow(void **state) {
     (void)state;
     return start(small_bound);
+}
+
+static int start_disconnecting(void **state) {
+    (void)state;
+    return start(disconnects);
 }
 
 static int start_stuck(void **state) {
@@ -216,11 +226,26 @@ static void test_backpressure_with_a_stuck_subscriber_drops_messages(void **stat
     assert_int_equal(hear_all(), strlen("words"));
 }
 
+/* It reads nothing, so without that the cell would wait for ever. */
+static void test_backpressure_with_a_stuck_subscriber_disconnects_it_and_others_hear_all(void **state) {
+    char id[37];
+    (void)state;
+    pthread_t thread = begin_flood(id);
+    expect_over(thread);
+    harness_done(&h, "ok");
+    assert_int_equal(dropped_of_reply(), 0);
+    char *all = harness_heard(&h, id);
+    assert_true(strlen(all) > FLOOD);
+    free(all);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_backpressure_with_a_slow_subscriber_loses_nothing, start_slow, stop),
         cmocka_unit_test_setup_teardown(test_backpressure_for_longer_than_the_time_limit_is_not_the_cells_time,
                                         start_slow, stop),
+        cmocka_unit_test_setup_teardown(test_backpressure_with_a_stuck_subscriber_disconnects_it_and_others_hear_all,
+                                        start_disconnecting, stop),
         cmocka_unit_test_setup_teardown(test_backpressure_with_a_stuck_subscriber_drops_messages, start_stuck, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
