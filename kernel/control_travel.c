@@ -21,12 +21,6 @@ static void send_unknown(struct kernel *kernel, const struct request *request, c
     reply_error(&kernel->jupyter, request, "UnknownImage", error->text);
 }
 
-/* What the states hold, or at most hold while that is being measured. */
-static json_int_t kept_bytes(struct session *session) {
-    uint64_t bytes;
-    return (json_int_t)(session_measure_kept(session, &bytes) ? bytes : session_kept_bound(session));
-}
-
 static void timeline(struct kernel *kernel, const struct request *request) {
     const struct timeline *timeline = &kernel->runner.timeline;
     json_t *images = timeline_json(timeline);
@@ -36,7 +30,7 @@ static void timeline(struct kernel *kernel, const struct request *request) {
                json_pack("{s:s, s:o, s:s?, s:s?, s:I}", "status", "ok", "images", images, "current",
                          timeline->current ? timeline_shown(timeline->current)->id : NULL, "state",
                          timeline->current ? timeline->current->id : NULL, "bytes_kept",
-                         timeline->current ? kept_bytes(kernel->runner.session) : 0));
+                         timeline->current ? (json_int_t)travel_kept_bytes(&kernel->runner) : 0));
 }
 
 static void checkpoint(struct kernel *kernel, const struct request *request) {

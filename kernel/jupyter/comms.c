@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_ID_BYTES = 256 }; /* as for a worker's comm_id: wire_check.c */
+enum { MAX_NAME_BYTES = 256 }; /* as for a worker's comm_id and target_name: wire_check.c; a client's may be longer */
 
 int comms_init(struct comms *comms) {
     *comms = (struct comms){.open = json_object()};
@@ -64,13 +64,14 @@ static json_t *to_change(struct comms *comms) {
 static bool note_open(struct comms *comms, const char *id, json_t *target) {
     if (!json_object_get(comms->open, id) && json_object_size(comms->open) >= COMMS_MAX)
         return false;
-    json_object_set_new(to_change(comms), id, json_is_string(target) ? json_incref(target) : json_string(""));
+    const bool is_name = json_is_string(target) && json_string_length(target) <= MAX_NAME_BYTES;
+    json_object_set_new(to_change(comms), id, is_name ? json_incref(target) : json_string(""));
     return true;
 }
 
 bool comms_note(struct comms *comms, const char *msg_type, const json_t *content) {
     const json_t *id = json_object_get(content, "comm_id");
-    if (!json_is_string(id) || json_string_length(id) > MAX_ID_BYTES)
+    if (!json_is_string(id) || json_string_length(id) > MAX_NAME_BYTES)
         return true;
     if (strcmp(msg_type, "comm_open") == 0)
         return note_open(comms, json_string_value(id), json_object_get(content, "target_name"));

@@ -21,7 +21,7 @@ struct comms {
     bool told;      /* the running cell has been told that there are too many */
 };
 
-enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget takes three */
+enum { COMMS_MAX = 10000 }; /* two names of 256 bytes each at most: some 7 MB; a widget takes three comms */
 
 /* 0 or -ENOMEM. */
 int comms_init(struct comms *comms) MUST_CHECK;

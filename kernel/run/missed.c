@@ -20,7 +20,9 @@ static json_t *without(const json_t *missed, int first, int last) {
 
 static void put(json_t **missed, json_t *list) {
     json_decref(*missed);
-    *missed = list;
+    *missed = json_array_size(list) > 0 ? list : NULL;
+    if (!*missed)
+        json_decref(list);
 }
 
 static bool is_too_much(const json_t *list) {

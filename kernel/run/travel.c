@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +57,12 @@ static struct timeline_state state_of(const struct runner *runner, json_t *own_f
 /* The numbers that cells have taken since are those of the state that the session is about to leave, too. */
 static void note_numbers(struct runner *runner) {
     struct timeline_node *current = runner->timeline.current;
-    if (!current)
+    if (!current || !current->image)
         return;
-    current->state.execution_count = runner->execution_count;
-    json_incref(runner->missed);
-    json_decref(current->state.missed);
-    current->state.missed = runner->missed;
+    struct timeline_state state = current->state;
+    state.execution_count = runner->execution_count;
+    state.missed = runner->missed;
+    timeline_state_set(&current->state, &state, &current->state);
 }
 
 /* The session's present image; NULL where it can't be kept, and then one can't go back to it. */
@@ -95,9 +96,21 @@ static bool is_little(const struct runner *runner, uint64_t bytes) {
     return bytes <= SHORT_BYTES && bytes <= (uint64_t)runner->limits.values[LIMIT_HISTORY_MEMORY];
 }
 
+/* What states hold of the sandbox, and what they hold of this process beside it. */
+static uint64_t with_states(const struct runner *runner, uint64_t bytes) {
+    const uint64_t own_bytes = timeline_bytes(&runner->timeline);
+    return bytes < UINT64_MAX - own_bytes ? bytes + own_bytes : UINT64_MAX;
+}
+
+uint64_t travel_kept_bytes(const struct runner *runner) {
+    uint64_t bytes;
+    return with_states(runner,
+                       session_measure_kept(runner->session, &bytes) ? bytes : session_kept_bound(runner->session));
+}
+
 /* Measuring takes long, so there is a bound first, which is too high by what cells have that run, and more. */
 static bool may_be_over_memory(const struct runner *runner) {
-    const uint64_t bound = session_kept_bound(runner->session);
+    const uint64_t bound = with_states(runner, session_kept_bound(runner->session));
     return !is_little(runner, bound) && bound > most_bytes(runner);
 }
 
@@ -129,7 +142,7 @@ static bool drop_measured(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
             return true;
         if (!session_measure_kept(runner->session, &bytes))
             return false;
-    } while (bytes > most_bytes(runner) && drop_one(runner, lost));
+    } while (with_states(runner, bytes) > most_bytes(runner) && drop_one(runner, lost));
     return true;
 }
 
@@ -140,12 +153,15 @@ static bool drop_measured(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
  */
 static void trim_memory(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
     const int64_t now_us = clock_us();
-    if (runner->timeline.n_images <= 1 || !may_be_over_memory(runner))
+    const size_t n_before = runner->timeline.n_images;
+    if (n_before <= 1 || !may_be_over_memory(runner))
         runner->trim_us = CLOCK_NEVER;
     else if (runner->trim_us == CLOCK_NEVER)
         runner->trim_us = now_us + OVER_MS * CLOCK_MS;
     else if (runner->trim_us <= now_us)
         runner->trim_us = drop_measured(runner, lost) ? CLOCK_NEVER : now_us + AGAIN_MS * CLOCK_MS;
+    if (runner->timeline.n_images < n_before)
+        malloc_trim(0); /* what this process kept for them goes back to the system, too */
 }
 
 /* A kernel whose limit of open files is low has fewer states than the limit history allows. */
@@ -313,9 +329,10 @@ static void release_settled(struct runner *runner, struct timeline_node *node) {
                   strerror(-r));
     if (r < 0 || n == 0)
         return;
-    json_t *own_files = writeback_without(node->state.own_files, paths, released, n);
-    json_decref(node->state.own_files);
-    node->state.own_files = own_files;
+    json_auto_t *own_files = writeback_without(node->state.own_files, paths, released, n);
+    struct timeline_state state = node->state;
+    state.own_files = own_files;
+    timeline_state_set(&node->state, &state, &node->state);
 }
 
 /* The session has the state of a node then. 0, or -errno with a sentence. */

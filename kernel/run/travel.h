@@ -69,6 +69,10 @@ const char *travel_parent(const struct run *run);
  */
 int travel_go(struct runner *runner, struct timeline_node *node, struct error *ret_error) MUST_CHECK;
 
+/* What states hold that the present one does not: of the sandbox, by session_measure_kept(), or at most where that is
+ * not known yet; and of this process, where each state may have lists of its own. */
+uint64_t travel_kept_bytes(const struct runner *runner);
+
 /* What going to a node would undo, in a sentence without a full stop that begins in lower case. */
 enum { TRAVEL_TOLD_BYTES = 336 };
 void travel_tell(const struct runner *runner, struct timeline_node *node, char told[TRAVEL_TOLD_BYTES]);

@@ -23,9 +23,7 @@ void timeline_init(struct timeline *timeline, timeline_drop *drop, void *arg) {
 /* The node's own; its image, if it has one, was stolen from it or given back. */
 static void free_node(struct timeline_node *node) {
     json_decref(node->names);
-    json_decref(node->state.comms);
-    json_decref(node->state.own_files);
-    json_decref(node->state.missed);
+    timeline_state_clear(&node->state);
     free(node);
 }
 
@@ -45,18 +43,12 @@ void timeline_fini(struct timeline *timeline) {
     timeline_init(timeline, timeline->drop, timeline->arg);
 }
 
-static void set_state(struct timeline_node *node, const struct timeline_state *state) {
-    const struct timeline_state before = node->state;
-    node->state = *state;
-    json_incref(node->state.comms);
-    json_incref(node->state.own_files);
-    json_incref(node->state.missed);
-    json_decref(before.comms);
-    json_decref(before.own_files);
-    json_decref(before.missed);
-}
-
-static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image) {
+/* Gives a node an image, which is stolen, and its state; without an image the node keeps nothing of that. */
+static void set_image(struct timeline *timeline, struct timeline_node *node, struct kept_image *image,
+                      const struct timeline_state *state) {
+    timeline_state_set(&node->state, state, timeline->current ? &timeline->current->state : NULL);
+    if (!image)
+        timeline_state_clear(&node->state);
     drop_image(timeline, node);
     node->image = image;
     timeline->n_images += image != NULL;
@@ -107,8 +99,7 @@ static struct timeline_node *make_node(struct timeline *timeline, const char *pa
     node->order = timeline->next_order++;
     snprintf(node->id, sizeof node->id, "%s", id);
     snprintf(node->parent_id, sizeof node->parent_id, "%s", parent_id);
-    set_state(node, state);
-    set_image(timeline, node, image);
+    set_image(timeline, node, image, state);
     timeline->node[timeline->n++] = node;
     return node;
 }
@@ -202,8 +193,7 @@ int timeline_amend(struct timeline *timeline, const char *run_id, struct kept_im
     struct timeline_node *step = timeline->current, *node = find_amended(timeline);
     int r = 0;
     if (node) {
-        set_image(timeline, node, image);
-        set_state(node, state);
+        set_image(timeline, node, image, state);
         timeline->current = node;
     } else {
         r = make_current(timeline, run_id, image, state);
@@ -256,7 +246,21 @@ struct timeline_node *timeline_drop_oldest(struct timeline *timeline) {
         if (node->image && !is_needed(timeline, node) && (!first || worth(timeline, node) < worth(timeline, first)))
             first = node;
     }
-    if (first)
+    if (first) {
         drop_image(timeline, first);
+        timeline_state_clear(&first->state);
+    }
     return first;
+}
+
+uint64_t timeline_bytes(const struct timeline *timeline) {
+    static const struct timeline_state nothing = {0};
+    const struct timeline_state *present = timeline->current ? &timeline->current->state : &nothing, *before = &nothing;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < timeline->n; i++) {
+        const struct timeline_node *node = timeline->node[i];
+        sum += timeline_state_own_bytes(&node->state, before, present);
+        before = node->image ? &node->state : before;
+    }
+    return sum;
 }

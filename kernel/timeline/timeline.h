@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/base/image_name.h"
-#include "kernel/policy/limits.h"
+#include "kernel/timeline/timeline_state.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,15 +35,6 @@ enum {
     TIMELINE_SHORT_ID = 8,     /* characters of an id that are enough to mean it, where no other one begins with them */
     TIMELINE_LINE_BYTES = 120, /* of the first line of its code, with the NUL */
     TIMELINE_NODES_MAX = 4096, /* with those whose images are gone; then the oldest of these are forgotten */
-};
-
-/* What the kernel process itself has of a session's state. */
-struct timeline_state {
-    int execution_count;
-    struct limits limits; /* in force for the next cell */
-    json_t *comms;        /* the map of open comms, a reference of the node's; or NULL */
-    json_t *own_files;    /* of which it has its own version: writeback_state(); the same */
-    json_t *missed;       /* cells that its history of inputs lacks: missed.h; the same */
 };
 
 /* What is known of a cell when it is committed. Texts are borrowed for the call. */
@@ -73,9 +64,9 @@ struct timeline_node {
     int64_t wall_ms;
     uint64_t bytes_changed;
     unsigned files_changed;
-    json_t *names;            /* array of texts, sorted; owned */
-    struct kept_image *image; /* NULL where it is gone */
-    struct timeline_state state;
+    json_t *names;               /* array of texts, sorted; owned */
+    struct kept_image *image;    /* NULL where it is gone */
+    struct timeline_state state; /* without an image it refers to nothing */
 };
 
 /* Gives an image back to the sandbox. */
@@ -100,7 +91,7 @@ void timeline_init(struct timeline *timeline, timeline_drop *drop, void *arg);
 void timeline_fini(struct timeline *timeline);
 
 /* The first image, of a session that has just started; steals image. It becomes the current one. 0 or -ENOMEM, then
- * nothing is stolen. state is copied, with a reference to its comms; here and below. */
+ * nothing is stolen. state is copied, with references to its lists; here and below. */
 int timeline_begin(struct timeline *timeline, struct kept_image *image, const struct timeline_state *state) MUST_CHECK;
 
 /* What a cell has left, as a child of the current node; steals image (NULL: it can't be kept). It becomes the current
@@ -186,6 +177,10 @@ int timeline_unname(struct timeline *timeline, const char *name) MUST_CHECK;
  * go; never the current one's. The node that has lost it, or NULL where there is
  * none to drop. */
 struct timeline_node *timeline_drop_oldest(struct timeline *timeline);
+
+/* Bytes of this process' memory that the states of all nodes have and the current one's has not. What nodes share that
+ * were made one after the other counts once. */
+uint64_t timeline_bytes(const struct timeline *timeline);
 
 /* What lies between the current node and one to which one would go. The first node is no cell. Where what the two have
  * in common is forgotten, all that is known of both lines counts. */

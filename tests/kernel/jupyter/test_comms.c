@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -70,6 +71,20 @@ static void test_comms_over_the_maximum_are_not_noted(void **state) {
     assert_int_equal(json_object_size(comms.open), 0);
 }
 
+/* A worker's frame can't have one that is longer, but a client's message can. */
+static void test_long_target_name_is_not_kept(void **state) {
+    char name[258];
+    (void)state;
+    memset(name, 'n', sizeof name);
+    for (size_t bytes = 256; bytes <= 257; bytes++) {
+        json_t *content = json_pack("{s:s, s:s%}", "comm_id", "c", "target_name", name, bytes);
+        assert_true(comms_note(&comms, "comm_open", content));
+        assert_int_equal(json_string_length(json_object_get(comms.open, "c")), bytes == 256 ? 256 : 0);
+        assert_true(comms_has(&comms, content));
+        json_decref(content);
+    }
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -77,6 +92,7 @@ int main(void) {
         TEST(test_comm_of_a_rolled_back_cell_is_removed),
         TEST(test_comms_without_a_change_are_not_copied),
         TEST(test_comms_over_the_maximum_are_not_noted),
+        TEST(test_long_target_name_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
