@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void append_mended(struct bytes *out, const unsigned char *text, size_t n) {
     while (n > 0) {
@@ -67,4 +68,23 @@ size_t text_whole_utf8(const void *bytes, size_t n) {
             return n - back;
     }
     return n;
+}
+
+/* For a value, for the table of an object or an array, and for a member, beside texts. */
+enum { VALUE_BYTES = 64, TABLE_BYTES = 192, MEMBER_BYTES = 112 };
+
+uint64_t text_memory(json_t *json) {
+    uint64_t bytes = json ? VALUE_BYTES + json_string_length(json) : 0;
+    const char *key;
+    json_t *value;
+    size_t i;
+    if (json_is_object(json) || json_is_array(json))
+        bytes += TABLE_BYTES;
+    json_object_foreach(json, key, value) {
+        bytes += MEMBER_BYTES + strlen(key) + text_memory(value);
+    }
+    json_array_foreach(json, i, value) {
+        bytes += sizeof value + text_memory(value);
+    }
+    return bytes;
 }

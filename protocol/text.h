@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* No max_depth goes beyond this: the parser and jansson's json_decref() recurse. */
 #define TEXT_DEPTH_LIMIT 1000
@@ -41,6 +42,10 @@ int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) M
  */
 #define TEXT_CONTAINER_COUNT 4
 int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t max_values, json_t **ret) MUST_CHECK;
+
+/* Bytes of memory that a value takes, by what jansson asks malloc() for. What it shares with other values counts, too.
+ * 0 for NULL. */
+uint64_t text_memory(json_t *json);
 
 /* text_parse() for callers that don't need the reason: NULL where it is not JSON or there is no memory. */
 json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) MUST_CHECK;

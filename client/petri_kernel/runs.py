@@ -161,6 +161,8 @@ class Run:
         reply = self._reply or {"metadata": {}, "content": {}}
         report = reply["metadata"].get("petri")
         if not isinstance(report, dict) or "outcome" not in report:
-            status = reply["content"].get("status")
-            raise SessionError(f"the reply ({status}) has no run report; is the kernel really petri?")
+            content = reply["content"]
+            if content.get("ename") == "CellRefused":  # there was no room for it to wait in, so there is no run
+                raise SessionError(str(content.get("evalue")))
+            raise SessionError(f"the reply ({content.get('status')}) has no run report; is the kernel really petri?")
         return report

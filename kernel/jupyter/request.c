@@ -3,8 +3,17 @@
 #include "request.h"
 
 #include "kernel/base/clock.h"
+#include "protocol/text.h"
 
 #include <stdlib.h>
+
+static uint64_t memory_of(const struct message *message) {
+    uint64_t bytes = sizeof(struct request) + text_memory(message->header) + text_memory(message->parent) +
+                     text_memory(message->metadata) + text_memory(message->content);
+    for (size_t i = 0; i < message->n_buffers; i++)
+        bytes += message->buffers[i].bytes;
+    return bytes;
+}
 
 struct request *request_create(enum channel channel, const struct route *route, struct message *message) {
     struct request *request = calloc(1, sizeof *request);
@@ -15,6 +24,7 @@ struct request *request_create(enum channel channel, const struct route *route, 
     request->channel = channel;
     request->route = route;
     request->arrived_us = clock_us();
+    request->bytes = memory_of(message);
     request->message = *message;
     *message = (struct message){0};
     return request;
@@ -44,6 +54,7 @@ void request_queue_push(struct request_queue *queue, struct request *request) {
     else
         queue->first = request;
     queue->last = request;
+    queue->bytes += request->bytes;
 }
 
 struct request *request_queue_pop(struct request_queue *queue) {
@@ -53,6 +64,7 @@ struct request *request_queue_pop(struct request_queue *queue) {
     queue->first = request->next;
     if (!queue->first)
         queue->last = NULL;
+    queue->bytes -= request->bytes;
     request->next = NULL;
     return request;
 }

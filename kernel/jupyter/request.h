@@ -17,6 +17,7 @@ struct request {
     enum channel channel;      /* where it came from and its reply goes to */
     const struct route *route; /* how it is handled; static */
     int64_t arrived_us;
+    uint64_t bytes;         /* of memory that it takes */
     uint64_t order;         /* of those that have waited for a run: waiting_push() */
     struct message message; /* owned */
 };
@@ -33,6 +34,7 @@ const char *request_string(const struct request *request, const char *key, const
 struct request_queue {
     struct request *first;
     struct request *last;
+    uint64_t bytes; /* of all */
 };
 
 void request_queue_push(struct request_queue *queue, struct request *request);

@@ -15,6 +15,11 @@
 
 enum { LOOK_MAX = 256 };
 
+bool waiting_has_room(const struct waiting *waiting, const struct request *request) {
+    return waiting_is_empty(waiting) ||
+           waiting->own.bytes + waiting->beside.bytes + request->bytes <= waiting->bytes_max;
+}
+
 void waiting_push(struct waiting *waiting, struct request *request) {
     request->order = ++waiting->n_pushed;
     request_queue_push(run_goes_beside(request) ? &waiting->beside : &waiting->own, request);

@@ -17,12 +17,18 @@ struct runner;
 /* Fresh runs at once, whatever the limit and the sandbox allow: POLL_SET_MAX has room for them. */
 enum { PLACES_BESIDE = 16, PLACES = PLACES_BESIDE + 1 };
 
-/* Requests that wait; all zero is none. Each queue is in the order of arrival. */
+enum { WAITING_BYTES_MAX = 256 << 20 };
+
+/* Requests that wait; all zero but bytes_max is none. Each queue is in the order of arrival. */
 struct waiting {
     struct request_queue own;    /* for the session's own run */
     struct request_queue beside; /* for one beside it */
     uint64_t n_pushed;           /* of both, ever */
+    uint64_t bytes_max; /* of memory that those of both take; one that comes when there is none may take more */
 };
+
+/* Whether one more may wait. */
+bool waiting_has_room(const struct waiting *waiting, const struct request *request);
 
 /* Takes the request over. */
 void waiting_push(struct waiting *waiting, struct request *request);

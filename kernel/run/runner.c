@@ -10,6 +10,7 @@
 
 #include "kernel/base/clock.h"
 #include "kernel/jupyter/comms.h"
+#include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/jupyter/route.h"
@@ -33,6 +34,7 @@ enum { SETTLE_MS = 5 }; /* between two looks at what cells have left that have e
 int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "the session was not started");
+    runner->waiting.bytes_max = WAITING_BYTES_MAX;
     warm_init(&runner->warm);
     travel_init(runner);
     runner->known_inputs = json_object();
@@ -62,10 +64,33 @@ bool runner_has_image(const struct runner *runner) {
     return runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
 }
 
+/* It is over before it is a run: it takes no number, and is not recorded. */
+static void refuse_request(struct runner *runner, struct request *request) {
+    struct outcome_facts facts = {0};
+    snprintf(
+        facts.detail, sizeof facts.detail,
+        "what waits to be run may have %d MiB of memory, and has no room for it (send it again when some of that is "
+        "done)",
+        (int)(runner->waiting.bytes_max >> 20));
+    json_t *error = outcome_error(OUTCOME_REFUSED, &facts);
+    reply_busy(runner->jupyter, request);
+    if (!request_bool(request, "silent", false))
+        iopub_publish(runner->jupyter, request->message.header, "error", json_copy(error));
+    json_object_set_new(error, "status", json_string("error"));
+    json_object_set_new(error, "execution_count", json_integer(runner->execution_count));
+    if (request->route->cell->has_reply)
+        reply_send(runner->jupyter, request, "execute_reply", NULL, json_incref(error));
+    json_decref(error);
+    reply_idle(runner->jupyter, request);
+}
+
 void runner_submit(struct runner *runner, struct request *request) {
     for (size_t i = 0; i < runner->n_runs; i++)
         captures_echo(&runner->runs[i]->now.captures, request->message.content);
-    waiting_push(&runner->waiting, request);
+    if (waiting_has_room(&runner->waiting, request))
+        waiting_push(&runner->waiting, request);
+    else
+        refuse_request(runner, request);
 }
 
 bool runner_aborts(const struct runner *runner) {

@@ -9,28 +9,9 @@
 #include "timeline_state.h"
 
 #include "base/cleanup.h"
+#include "protocol/text.h"
 
 #include <string.h>
-
-/* What jansson takes from malloc() for a value, for a table of an object or an array, and for a member, beside texts.
- */
-enum { VALUE_BYTES = 64, TABLE_BYTES = 192, MEMBER_BYTES = 112 };
-
-static uint64_t json_bytes(json_t *json) {
-    uint64_t bytes = json ? VALUE_BYTES + json_string_length(json) : 0;
-    const char *key;
-    json_t *value;
-    size_t i;
-    if (json_is_object(json) || json_is_array(json))
-        bytes += TABLE_BYTES;
-    json_object_foreach(json, key, value) {
-        bytes += MEMBER_BYTES + strlen(key) + json_bytes(value);
-    }
-    json_array_foreach(json, i, value) {
-        bytes += sizeof value + json_bytes(value);
-    }
-    return bytes;
-}
 
 static void list_parts(const struct timeline_state *state, json_t *ret_parts[TIMELINE_PARTS]) {
     ret_parts[0] = state->comms;
@@ -47,7 +28,7 @@ void timeline_state_set(struct timeline_state *state, const struct timeline_stat
     list_parts(like ? like : &nothing, known);
     for (int i = 0; i < TIMELINE_PARTS; i++) {
         json_incref(part[i]);
-        now.bytes[i] = part[i] && part[i] == known[i] ? like->bytes[i] : json_bytes(part[i]);
+        now.bytes[i] = part[i] && part[i] == known[i] ? like->bytes[i] : text_memory(part[i]);
     }
     *state = now;
     timeline_state_clear(&before);

@@ -27,6 +27,12 @@ def no_report(session, shell, iopub, request, ids):
     session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
 
 
+def no_room(session, shell, iopub, request, ids):
+    content = {"status": "error", "ename": "CellRefused", "evalue": "there is no room for it", "traceback": []}
+    session.send(shell, "execute_reply", content, parent=request, ident=ids)
+    session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+
+
 def no_idle(session, shell, iopub, request, ids):
     session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
 
@@ -73,7 +79,7 @@ def stays_mute(session, shell, iopub, request, ids):
     """Control requests that it does not know get no reply, as with kernels other than petri."""
 
 
-RUNS = (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report, side_by_side, stays_mute)
+RUNS = (bad_signature, garbage, no_report, no_room, no_idle, idle_but_once, odd_report, side_by_side, stays_mute)
 WAYS = {way.__name__: way for way in RUNS}
 
 

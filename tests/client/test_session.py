@@ -472,6 +472,7 @@ HOSTILE = {
     "bad_signature": "a message of the kernel can't be read: Invalid Signature",
     "garbage": "a message of the kernel can't be read",
     "no_report": r"the reply \(aborted\) has no run report",
+    "no_room": "^there is no room for it$",
     "no_idle": "has replied and not said that it is idle",
 }
 

@@ -308,6 +308,18 @@ static void test_text_in_gives_the_text_of_a_member_or_an_empty_one(void **state
     json_decref(object);
 }
 
+/* Each kind of value counts with what is in it, and once more wherever it stands. */
+static void test_text_memory_is_more_than_all_texts_and_values(void **state) {
+    json_t *inner = json_pack("{s:s, s:[i, f, b, n]}", "key", "0123456789", "list", 1, 2.0, 1);
+    (void)state;
+    assert_int_equal(text_memory(NULL), 0);
+    assert_true(text_memory(inner) > strlen("key0123456789list") + 6 * sizeof(json_t));
+    json_t *outer = json_pack("{s:O, s:[O, O]}", "a", inner, "b", inner, inner);
+    assert_true(text_memory(outer) > 3 * text_memory(inner));
+    json_decref(outer);
+    json_decref(inner);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse_invalid_json_is_refused),
@@ -324,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_encode_each_code_point_reads_back),
         cmocka_unit_test(test_text_format_replaces_a_character_cut_by_a_precision),
         cmocka_unit_test(test_text_in_gives_the_text_of_a_member_or_an_empty_one),
+        cmocka_unit_test(test_text_memory_is_more_than_all_texts_and_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

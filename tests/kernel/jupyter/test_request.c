@@ -52,6 +52,24 @@ static void test_queue_move_takes_one_route_and_keeps_order(void **state) {
     expect_pop(&queue, NULL);
 }
 
+static void test_queue_has_the_bytes_of_what_is_in_it(void **state) {
+    struct request_queue queue = {0}, moved = {0};
+    (void)state;
+    struct request *small = make(&row_a, json_string("small")), *large = make(&row_b, json_stringn("large text", 10));
+    assert_int_equal(large->bytes - small->bytes, 5);
+    const uint64_t small_bytes = small->bytes, large_bytes = large->bytes;
+    request_queue_push(&queue, small);
+    request_queue_push(&queue, large);
+    assert_int_equal(queue.bytes, small_bytes + large_bytes);
+    request_queue_move(&queue, &row_b, &moved);
+    assert_int_equal(queue.bytes, small_bytes);
+    assert_int_equal(moved.bytes, large_bytes);
+    request_queue_take(&queue, small);
+    request_destroy(small);
+    request_queue_clear(&moved);
+    assert_int_equal(queue.bytes + moved.bytes, 0);
+}
+
 static void test_queue_push_after_move_of_all_works(void **state) {
     struct request_queue queue = {0}, moved = {0};
     (void)state;
@@ -80,6 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queue_pop_returns_requests_in_order),
         cmocka_unit_test(test_queue_move_takes_one_route_and_keeps_order),
+        cmocka_unit_test(test_queue_has_the_bytes_of_what_is_in_it),
         cmocka_unit_test(test_queue_push_after_move_of_all_works),
         cmocka_unit_test(test_request_fields_of_the_wrong_type_count_as_missing),
     };

@@ -357,6 +357,85 @@ static void test_beside_each_other_runs_end_with_the_kernel(void **state) {
     harness_execute(&h, "waits", waits);
 }
 
+enum { WAITING_BYTES = 1 << 20, LARGE_BYTES = 600 << 10 };
+
+static void little_room(struct kernel *kernel) {
+    kernel->runner.waiting.bytes_max = WAITING_BYTES;
+}
+
+static int start_with_little_room(void **state) {
+    (void)state;
+    harness_start_warm(&h, little_room);
+    return 0;
+}
+
+/* So many bytes of anything as a request's content, with what its type needs. */
+static json_t *large_content(const char *key) {
+    auto_free char *text = malloc(LARGE_BYTES);
+    assert_non_null(text);
+    memset(text, '#', LARGE_BYTES);
+    return json_pack("{s:s%, s:s, s:b}", key, text, (size_t)LARGE_BYTES, "comm_id", "c", "store_history", 0);
+}
+
+/* Each kind of request, for the session and beside it: each counts, wherever it waits. */
+static const struct {
+    const char *msg_type;
+    const char *key; /* of the content, for what is large */
+    bool fresh;
+} kinds[] = {
+    {"execute_request", "code", false},
+    {"execute_request", "code", true},
+    {"execute_request", "anything", false},
+    {"comm_open", "data", false},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void send_large(int kind, char id[37]) {
+    harness_send_with(&h, CHANNEL_SHELL, kinds[kind].msg_type, large_content(kinds[kind].key),
+                      json_pack("{s:{s:b}}", "petri", "fresh", kinds[kind].fresh), id);
+}
+
+static void test_request_that_finds_no_room_to_wait_is_refused_at_once(void **state) {
+    char own[37], waits[37], refused[37];
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        (void)start_with_little_room(state);
+        begin_cell("own", own);
+        send_large(0, waits);
+        send_large(kind, refused);
+        struct message error;
+        harness_wait_published(&h, "error", refused, &error);
+        expect_text(error.content, "ename", "CellRefused");
+        assert_non_null(
+            strstr(json_string_value(json_object_get(error.content, "evalue")), "may have 1 MiB of memory"));
+        message_fini(&error);
+        if (strcmp(kinds[kind].msg_type, "execute_request") == 0)
+            expect_status(refused, "error");
+        (void)beside_stop(state);
+    }
+}
+
+static void test_request_waits_that_is_alone_or_finds_room(void **state) {
+    char own[37], large[37], small[37];
+    (void)state;
+    begin_cell("own", own);
+    send_large(0, large);
+    harness_execute(&h, "small", small);
+    harness_done(&h, "ok");
+    expect_status(own, "ok");
+    free(harness_heard(&h, own));
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_status(large, "ok");
+    send_large(0, large); /* what has run gives its room back */
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_status(small, "ok");
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_status(large, "ok");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TWO(test_beside_two_fresh_runs_have_their_own_output),
@@ -379,6 +458,9 @@ int main(void) {
         TWO(test_beside_interrupts_that_name_no_run_nothing_happens),
         TWO(test_beside_runs_a_request_that_waits_is_aborted_where_an_interrupt_names_it),
         TWO(test_beside_each_other_runs_end_with_the_kernel),
+        cmocka_unit_test(test_request_that_finds_no_room_to_wait_is_refused_at_once),
+        cmocka_unit_test_setup_teardown(test_request_waits_that_is_alone_or_finds_room, start_with_little_room,
+                                        beside_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
