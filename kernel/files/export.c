@@ -201,10 +201,16 @@ static int is_ours(struct export *export, struct export_file *file, int parent_f
     return same;
 }
 
-/* Notes that a copy has a path now. Of too many all are forgotten: then they count as made long ago. */
+/* Notes that a copy has a path now. Of too many, or too long ones, all are forgotten: then they count as made long ago.
+ */
 static void note_placed(struct export *export, const char *path) {
-    if (json_object_size(export->placed) >= PLACED_MAX)
+    const off_t bytes = json_object_get(export->placed, path) ? 0 : (off_t)strlen(path);
+    if (bytes > 0 &&
+        (json_object_size(export->placed) >= PLACED_MAX || export->placed_bytes + bytes > export->log.max_bytes)) {
         json_object_clear(export->placed);
+        export->placed_bytes = 0;
+    }
+    export->placed_bytes += bytes;
     if (!export->placed)
         export->placed = json_object();
     json_object_set_new(export->placed, path, json_integer(clock_us()));

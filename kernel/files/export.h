@@ -31,6 +31,7 @@ struct export {
     int dir_fd;              /* while it is open, else -1 */
     struct export_log log;   /* what petri has written there */
     json_t *placed;          /* path: when this kernel last gave it to a copy, of clock_us(); owned */
+    off_t placed_bytes;      /* of its paths: at most as many as the log has */
     off_t compare_bytes;     /* how many bytes of existing files may still be hashed; set by the caller. A larger file
                                 counts as not petri's */
 };

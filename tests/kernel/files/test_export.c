@@ -252,6 +252,23 @@ static void test_export_with_more_files_than_its_log_holds_forgets_the_oldest(vo
     expect_copied(name, "other", oldest); /* nobody knows any more whose it is */
 }
 
+static void test_export_keeps_no_more_of_where_it_has_copied_than_its_log(void **state) {
+    (void)state;
+    start_anew(8192);
+    for (int i = 0; i < 100; i++)
+        expect_copied("again", i % 2 ? "one" : "other", "again");
+    assert_int_equal(export.placed_bytes, strlen("again"));
+    copy_long_names(100);
+    const char *path;
+    json_t *when;
+    off_t bytes = 0;
+    json_object_foreach(export.placed, path, when) {
+        bytes += (off_t)strlen(path);
+    }
+    assert_in_range(bytes, 1, 8192);
+    assert_int_equal(bytes, export.placed_bytes);
+}
+
 static void test_export_log_of_deleted_or_rewritten_files_stays_small(void **state) {
     (void)state;
     start_anew(8192);
@@ -380,6 +397,7 @@ int main(void) {
         CASE(test_export_removes_partial_files_of_a_killed_kernel),
         CASE(test_export_with_a_damaged_log_overwrites_nothing),
         CASE(test_export_with_more_files_than_its_log_holds_forgets_the_oldest),
+        CASE(test_export_keeps_no_more_of_where_it_has_copied_than_its_log),
         CASE(test_export_log_of_deleted_or_rewritten_files_stays_small),
         CASE(test_export_with_a_log_over_its_size_rewrites_a_small_log),
         CASE(test_export_with_an_untrusted_log_makes_a_new_one),
