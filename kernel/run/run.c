@@ -14,6 +14,7 @@
 #include "kernel/files/inputs_read.h"
 #include "kernel/files/writing.h"
 #include "kernel/jupyter/route.h"
+#include "protocol/text.h"
 
 #include <stdio.h>
 
@@ -136,7 +137,7 @@ void run_parents_note(struct run_parents *parents, uint64_t number, json_t *head
     size_t slot = number % RUN_PARENTS;
     json_decref(parents->of[slot].header);
     parents->of[slot].number = number;
-    parents->of[slot].header = json_incref(header);
+    parents->of[slot].header = text_memory(header) <= RUN_PARENT_BYTES ? json_incref(header) : NULL;
 }
 
 json_t *run_parents_find(const struct run_parents *parents, uint64_t number) {

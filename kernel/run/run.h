@@ -196,7 +196,7 @@ void run_fail_in_flight(struct run *run);
  * of a task is published under the request that started it. All zero is
  * empty.
  */
-enum { RUN_PARENTS = 256 };
+enum { RUN_PARENTS = 256, RUN_PARENT_BYTES = 16 << 10 };
 struct run_parents {
     struct {
         uint64_t number;
@@ -206,7 +206,8 @@ struct run_parents {
 
 void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header);
 
-/* Borrowed; NULL where the run's cell is not part of the session, or RUN_PARENTS runs or more ago. */
+/* Borrowed; NULL where the run's cell is not part of the session, RUN_PARENTS runs or more ago, or its header takes
+ * more than RUN_PARENT_BYTES of memory. */
 json_t *run_parents_find(const struct run_parents *parents, uint64_t number);
 void run_parents_fini(struct run_parents *parents);
 

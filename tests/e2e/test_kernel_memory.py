@@ -62,6 +62,14 @@ def send_comm_messages(kernel, n):
         kernel.iopub_until(message["header"]["msg_id"], is_idle)
 
 
+def ask_with_a_long_header(kernel, n):
+    content = {"code": f"{n}", "silent": False, "store_history": True, "allow_stdin": False}
+    message = kernel.client.session.msg("execute_request", content)
+    message["header"]["more"] = "h" * (3 << 20)
+    kernel.client.shell_channel.send(message)
+    assert kernel.finish(message["header"]["msg_id"]).ok
+
+
 def ask_with_files(kernel, n):
     files = [{"path": f"{n}/{i}{LONG[:100]}.txt", "text": "x" * 1000} for i in range(60)]
     cell = kernel.ask(f"{n}", {"files": files, "env": {}, "task": f"task {n}", "checkpoint": f"c{n}"})
@@ -163,6 +171,7 @@ KINDS = {
     ),
     "limits": Kind(code="1", limits="timeout=1{N}s"),
     "history": Kind(step=ask_for_history),
+    "headers of requests": Kind(step=ask_with_a_long_header),
     "files of requests, tasks and checkpoints": Kind(step=ask_with_files),
 }
 
