@@ -175,7 +175,9 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .packages = &start->packages,
                                   .listed = kernel->config.packages,
                                   .variables = variables,
-                                  .inputs = kernel->config.inputs};
+                                  .inputs = kernel->config.inputs,
+                                  .outputs = kernel->export.name[0] ? kernel->export.name : NULL,
+                                  .writable = kernel->writeback.on};
     struct session *session;
     if (start->broken.text[0] == '\0' && launch_session(&launch, &session, &start->broken) == 0) {
         const struct session_view view = session_view(session);
@@ -185,6 +187,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
         if (start->writable && !kernel->writeback.on)
             tell_read_only(kernel);
         tell_apart(&kernel->runner);
+        kernel->export.session = session;
         warm_begin(&kernel->runner, session);
     } else {
         kernel->runner.mend = start->mend;

@@ -164,6 +164,12 @@ struct session_options {
     const char *const *readonly;      /* more files and folders shown read-only at their own paths; NULL-ended */
     const char *const *argv;          /* command that starts the worker; argv[0] is absolute; NULL-ended */
     const char *const *env;           /* its whole environment, "NAME=value"; NULL-ended */
+    const char *outputs;              /* a name in the notebook's folder that the caller copies files of cells to, for
+                                         people: cells see what was there when the session began, and those of image 0
+                                         nothing of it, unless readonly names it; NULL for none */
+    const char *const *outputs_own;   /* names in it that no cell sees, where it is not live; NULL-ended */
+    bool hide_outputs;                /* no cell sees anything of it, unless readonly names it (profile strict) */
+    bool live_outputs;                /* but for those of image 0, cells see it as it is (the writable mode) */
     const struct session_mask *masks; /* what is not shown of all that; a folder comes before those in it; borrowed
                                          for the session's life */
     size_t n_masks;
@@ -190,6 +196,14 @@ struct session_view session_view(const struct session *session);
  */
 int session_create(const struct session_options *options, struct session **ret_session,
                    struct error *ret_error) MUST_CHECK;
+
+/*
+ * The caller is about to put a file at path, which is below the notebook's folder and in outputs, or to make a folder
+ * there: cells go on seeing what is there now. Of a file that is replaced a copy is made, as long as all of them take
+ * no more than disk_bytes; one that does not fit is not seen any more. 0; -EDQUOT where there were more than
+ * disk_inodes names; or -errno. Blocks for as long as that copy takes.
+ */
+int session_keep_output(struct session *session, const char *path) MUST_CHECK;
 
 /* Ends every process of the session and frees it. NULL is allowed. */
 void session_destroy(struct session *session);

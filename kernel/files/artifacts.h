@@ -76,7 +76,7 @@ struct artifacts_note {
     bool off;              /* nothing is copied: so it is not said of each file */
     const json_t *on_disk; /* artifacts_on_disk(); NULL for none */
     bool explains;         /* adds what a restart forgets, and which kernel writes to the folder itself */
-    bool strict;           /* there is no such kernel */
+    bool strict;           /* there is no such kernel, and cells see no copies after a restart either */
     bool beside;           /* the files are not the session's: those of a fresh run, or a branch */
 };
 

@@ -178,7 +178,7 @@ static void add_explanation(struct note *note) {
     if (about->off) {
         add_both(note, ", to which nothing is copied (\"artifacts\" of the configuration)");
     } else {
-        add_both(note, ", with the copies in ");
+        add_both(note, about->strict ? ", without the copies in " : ", with the copies in ");
         bytes_append_text(&note->plain, about->folder);
         add_escaped(&note->markdown, about->folder);
         add_both(note, "/");

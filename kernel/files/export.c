@@ -70,6 +70,15 @@ static int open_folder(const struct export *export) {
     return host_open_beneath(export->parent_fd, export->name, flags, 0);
 }
 
+/* Cells don't see what is about to appear, or to be replaced, at a path of the folder. 0 or -errno. */
+static int keep_seen(const struct export *export, const char *path) {
+    char below[PATH_MAX + NAME_MAX + 2];
+    if (!export->session || export->name[0] == '\0')
+        return 0;
+    snprintf(below, sizeof below, "%s/%s", export->name, path);
+    return session_keep_output(export->session, below);
+}
+
 /* Removes the partial files of a kernel that was killed. The folder is locked, so no kernel writes to it now. */
 static void remove_leftovers(int dir_fd) {
     auto_dir dir = directory_open(dir_fd);
@@ -121,16 +130,27 @@ void export_drop(const struct export *export, struct export_file *file) {
         unlinkat(export->dir_fd, file->name, 0);
 }
 
+/* Makes a folder of a path, which ends with end, where it is missing. 0 or -errno. */
+static int make_folder(const struct export *export, int dir_fd, const char *name, const char *path, const char *end) {
+    char folder[PATH_MAX];
+    if (faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    snprintf(folder, sizeof folder, "%.*s", (int)(end - path), path);
+    int r = keep_seen(export, folder);
+    return r < 0 || mkdirat(dir_fd, name, 0777) == 0 || errno == EEXIST ? r : -errno;
+}
+
 /* Opens the folder of path's last name, and makes missing folders; the offset of the name goes to ret_at. */
-static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
+static int open_parent(const struct export *export, const char *path, size_t *ret_at) {
     char name[NAME_MAX + 1];
     const char *start = path;
-    int fd = host_open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    int fd = host_open_beneath(export->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(start, '/')); start = slash + 1) {
         auto_fd above = fd;
         snprintf(name, sizeof name, "%.*s", (int)(slash - start), start);
-        if (mkdirat(above, name, 0777) && errno != EEXIST)
-            return -errno;
+        int r = make_folder(export, above, name, path, slash);
+        if (r < 0)
+            return r;
         fd = host_open_beneath(above, name, O_RDONLY | O_DIRECTORY, 0);
     }
     *ret_at = (size_t)(start - path);
@@ -243,7 +263,9 @@ static int place_at(struct export *export, struct export_file *file, const struc
         export_drop(export, file);
         return 0;
     }
-    int r = export_log_note(&export->log, export->dir_fd, path, place->sha256);
+    int r = keep_seen(export, path);
+    if (r == 0)
+        r = export_log_note(&export->log, export->dir_fd, path, place->sha256);
     if (r < 0)
         return r;
     if (stands)
@@ -255,7 +277,7 @@ int export_place(struct export *export, struct export_file *file, const struct e
                  char ret_path[PATH_MAX]) {
     char tried[PATH_MAX];
     size_t name_at = 0;
-    auto_fd parent_fd = open_parent(export->dir_fd, place->path, &name_at);
+    auto_fd parent_fd = open_parent(export, place->path, &name_at);
     int r = parent_fd < 0 ? parent_fd : -EEXIST;
     while (r == -EEXIST && file->names_tried < NAMES_TRIED) {
         r = filename_nth(place->path, file->names_tried + 1, tried, sizeof tried);

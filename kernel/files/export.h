@@ -8,6 +8,7 @@
  * program sees a partial one. No symbolic link is followed below the folder.
  * Kernels that share a folder take turns. A run that goes beside others replaces
  * no copy that was made after it was asked for: its caller says so by kept_since_us.
+ * The session is told of each name first (session_keep_output()), so that its cells don't see the copy.
  *
  * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
  */
@@ -16,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/files/export_log.h"
+#include "sandbox/sandbox.h"
 
 #include <limits.h>
 #include <sodium.h>
@@ -28,6 +30,7 @@ struct export {
     char parent[PATH_MAX];   /* its name, for people; another folder may have that name by now */
     char name[NAME_MAX + 1]; /* of the export folder below parent; "": parent is the export folder */
     bool off;                /* nothing is copied */
+    struct session *session; /* whose cells are not to see copies; borrowed, set by the caller; NULL for none */
     int dir_fd;              /* while it is open, else -1 */
     struct export_log log;   /* what petri has written there */
     json_t *placed;          /* path: when this kernel last gave it to a copy, of clock_us(); owned */

@@ -24,6 +24,8 @@
 
 enum { HEX_BYTES = 64, TIDY_PART = 4 };
 
+const char *const export_own_names[] = {LOG_NAME, EXPORT_COPY_NAME "1", EXPORT_COPY_NAME "2", NULL};
+
 void export_log_init(struct export_log *log, off_t max_bytes) {
     *log = (struct export_log){.max_bytes = max_bytes, .tidy_bytes = max_bytes / TIDY_PART};
 }
@@ -34,13 +36,13 @@ void export_log_fini(struct export_log *log) {
 }
 
 int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) {
-    unsigned char random[8];
-    char hex[2 * sizeof random + 1];
-    randombytes_buf(random, sizeof random);
-    sodium_bin2hex(hex, sizeof hex, random, sizeof random);
-    snprintf(ret_name, EXPORT_NAME_BYTES, EXPORT_COPY_NAME "%s", hex);
-    int fd = openat(dir_fd, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return fd < 0 ? -errno : fd;
+    int fd = -EEXIST;
+    for (const char *const *name = export_own_names + 1; fd == -EEXIST && *name; name++) {
+        snprintf(ret_name, EXPORT_NAME_BYTES, "%s", *name);
+        fd = openat(dir_fd, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        fd = fd < 0 ? -errno : fd;
+    }
+    return fd;
 }
 
 /* Forgets all files and the position in the log. */

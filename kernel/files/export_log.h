@@ -48,6 +48,10 @@ const char *export_log_find(const struct export_log *log, const char *path);
 /* Adds a line. 0 or -errno. */
 int export_log_note(struct export_log *log, int dir_fd, const char *path, const char *sha256) MUST_CHECK;
 
+/* The names in the export folder that are petri's own, NULL-ended: the log, and files that have not got their names
+ * yet. While the folder is locked there is one of a copy and one of a log. */
+extern const char *const export_own_names[];
+
 /* Makes a file for writing under a temporary name, which goes to ret_name. A descriptor or -errno. */
 int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) MUST_CHECK;
 

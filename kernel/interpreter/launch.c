@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/base/sandbox_error.h"
+#include "kernel/files/export_log.h"
 #include "kernel/interpreter/environment.h"
 
 #include <errno.h>
@@ -36,6 +37,10 @@ static int create(const struct launch *launch, char **environment, struct sessio
         .readonly = readonly,
         .argv = argv,
         .env = (const char *const *)environment,
+        .outputs = launch->outputs,
+        .outputs_own = export_own_names,
+        .hide_outputs = launch->profile == PROFILE_STRICT,
+        .live_outputs = launch->writable,
         .masks = launch->packages ? launch->packages->hide : NULL,
         .n_masks = launch->packages ? launch->packages->n : 0,
         .disk_bytes = (uint64_t)launch->limits->values[LIMIT_DISK],

@@ -23,6 +23,8 @@ struct launch {
     const json_t *listed;            /* the names of the distributions that cells see, or NULL for all */
     const json_t *variables;         /* config_variables() */
     const json_t *inputs;            /* more folders that cells can read: an array of texts, or NULL */
+    const char *outputs;             /* the folder in the notebook's folder that files are copied to, or NULL */
+    bool writable;                   /* files are written to the notebook's folder itself */
 };
 
 /* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */

@@ -1,8 +1,8 @@
 /*
  * changes.c - comparing what lies over a folder with what was there before.
  *
- * Goes down the upper folder and, beside it, what was there before: the base, and
- * the host's folder below. A name that is in the upper one is created or changed;
+ * Goes down the upper folder and, beside it, what was there before: the base, what hides
+ * something of the host's folder, and that folder. A name that is in the upper one is created or changed;
  * a whiteout, or a name that only the lower ones have where the upper folder hides
  * them, is deleted. A file has changed if it holds something else than what stood
  * there before: a cell that opens a file of the host's for writing gets a copy of
@@ -42,13 +42,15 @@ struct walk {
     const struct changes_options *options;
     cell_change_handler *handler;
     void *arg;
+    size_t missing_in; /* of the layers below, the one whose entries are visited as missing */
     size_t path_bytes;
     char path[PATH_MAX];
 };
 
 /* What lies below a folder of the layer, the upper one first; -1 where there is no such folder. */
+enum { BASE, FOLDER = CHANGES_HIDES + 1, BELOW };
 struct below {
-    int base_fd, folder_fd;
+    int fd[BELOW];
 };
 
 /* One folder of the layer on the way; opaque: it hides what lies below, which is deleted unless it is there anew. */
@@ -70,16 +72,18 @@ static bool look(int dir_fd, const char *name, struct stat *ret_st) {
     return dir_fd >= 0 && fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What stood at a name before the layer. */
+/* What stood at a name before the layer: in which of those below, BELOW for none. There may be a whiteout. */
 struct before {
-    bool stood, in_base; /* in the base there may be a whiteout */
+    bool stood;
+    size_t in;
     struct stat st;
 };
 
 static struct before look_before(const struct below *below, const char *name) {
     struct before before = {0};
-    before.in_base = look(below->base_fd, name, &before.st);
-    before.stood = before.in_base ? !overlay_is_whiteout(&before.st) : look(below->folder_fd, name, &before.st);
+    while (before.in < BELOW && !look(below->fd[before.in], name, &before.st))
+        before.in++;
+    before.stood = before.in < BELOW && !overlay_is_whiteout(&before.st);
     return before;
 }
 
@@ -89,16 +93,31 @@ static bool look_below(const struct below *below, const char *name, struct stat 
     return before.stood;
 }
 
+static void close_below(struct below *below) {
+    for (size_t i = 0; i < BELOW; i++)
+        close_fd(&below->fd[i]);
+}
+#define auto_below __attribute__((cleanup(close_below))) struct below
+
 /* The folders that stood there before; the caller closes them. */
 static struct below open_below(const struct below *below, const char *name) {
     struct stat st;
-    struct below inner = {-1, -1};
-    bool in_base = look(below->base_fd, name, &st);
-    if (in_base && S_ISDIR(st.st_mode))
-        inner.base_fd = open_folder(below->base_fd, name);
-    if (!in_base || (inner.base_fd >= 0 && !overlay_is_opaque(inner.base_fd)))
-        inner.folder_fd = open_folder(below->folder_fd, name);
+    struct below inner;
+    bool hidden = false;
+    for (size_t i = 0; i < BELOW; i++) {
+        const bool there = !hidden && look(below->fd[i], name, &st);
+        inner.fd[i] = there && S_ISDIR(st.st_mode) ? open_folder(below->fd[i], name) : -1;
+        hidden |= there && (inner.fd[i] < 0 || overlay_is_opaque(inner.fd[i]));
+    }
     return inner;
+}
+
+/* The same of the notebook's folder itself; borrowed. */
+static struct below below_all(const struct changes_options *options) {
+    struct below below = {{[BASE] = options->base_fd, -1, -1, -1, [FOLDER] = options->folder_fd}};
+    for (size_t i = 0; options->hides && i < CHANGES_HIDES && options->hides[i] >= 0; i++)
+        below.fd[BASE + 1 + i] = options->hides[i];
+    return below;
 }
 
 /* Tells of one entry; file has what is known of it beside the entry itself. */
@@ -164,7 +183,7 @@ static int compare_once(struct walk *walk, const struct level *level, const char
     struct compared *const *found = st->st_nlink > 1 ? tfind(&key, &walk->compared, by_inodes) : NULL;
     if (found)
         return (*found)->same;
-    int r = compare(level->fd, before->in_base ? level->below.base_fd : level->below.folder_fd, name, st);
+    int r = compare(level->fd, level->below.fd[before->in], name, st);
     if (r < 0 || st->st_nlink == 1)
         return r;
     struct compared *made = malloc(sizeof *made);
@@ -181,7 +200,7 @@ static int compare_once(struct walk *walk, const struct level *level, const char
  * -errno. */
 static int is_same(struct walk *walk, const struct level *level, const char *name, const struct stat *st,
                    const struct before *before) {
-    struct snapshot *snapshot = before->in_base ? walk->options->snapshot : NULL;
+    struct snapshot *snapshot = before->in == BASE ? walk->options->snapshot : NULL;
     if (!before->stood || (before->st.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
         return 0;
     if (snapshot && snapshot_is_unchanged(snapshot, st, before->st.st_ino))
@@ -193,7 +212,7 @@ static int is_same(struct walk *walk, const struct level *level, const char *nam
     int r = compare_once(walk, level, name, st, before);
     if (r > 0 && snapshot)
         snapshot_note_same(snapshot, st->st_ino, before->st.st_ino);
-    return r < 0 && !before->in_base ? 0 : r;
+    return r < 0 && before->in != BASE ? 0 : r;
 }
 
 /* Whether one of two folders hides what the host has there and the other one doesn't: then each name of the host's may
@@ -213,12 +232,12 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
     auto_fd fd = open_folder(level->fd, name);
     if (fd < 0)
         return -errno;
-    struct below below = open_below(&level->below, name);
-    auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd, host_fd = open_folder(level->host_fd, name);
-    if (hides_others(walk, fd, base_fd))
+    auto_below below = open_below(&level->below, name);
+    auto_fd host_fd = open_folder(level->host_fd, name);
+    if (hides_others(walk, fd, below.fd[BASE]))
         return -E2BIG;
     return walk_level(walk, &(struct level){.fd = fd,
-                                            .below = {base_fd, folder_fd},
+                                            .below = below,
                                             .host_fd = host_fd,
                                             .opaque = level->opaque || overlay_is_opaque(fd),
                                             .depth = level->depth + 1});
@@ -226,7 +245,7 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
 
 static int visit_whiteout(struct walk *walk, const struct level *level, const char *name) {
     struct stat before = {0};
-    if (walk->options->live && look(level->below.base_fd, name, &before) && overlay_is_whiteout(&before))
+    if (walk->options->live && look(level->below.fd[BASE], name, &before) && overlay_is_whiteout(&before))
         return 0; /* an earlier cell's */
     if (!look_below(&level->below, name, &before))
         before = (struct stat){0};
@@ -238,7 +257,7 @@ static int visit_file(struct walk *walk, const struct level *level, const char *
     const int same = is_same(walk, level, name, st, &before);
     if (same < 0)
         return same;
-    if (same && walk->options->live && before.in_base)
+    if (same && walk->options->live && before.in == BASE)
         return 0; /* an earlier cell's */
     const enum cell_change change = before.stood ? CELL_CHANGED : CELL_CREATED;
     return tell(walk, level, name, st, (struct cell_file){.change = change, .same = same});
@@ -258,15 +277,10 @@ static int visit(struct walk *walk, const struct level *level, const char *name)
 static int visit_missing(struct walk *walk, const struct level *level, const char *name) {
     struct stat st;
     const struct before before = look_before(&level->below, name);
-    if (look(level->fd, name, &st) || (!before.stood && !(before.in_base && walk->options->names_only)))
+    const bool shown_anew = before.in == BASE && walk->options->names_only;
+    if (before.in != walk->missing_in || look(level->fd, name, &st) || (!before.stood && !shown_anew))
         return 0;
     return tell(walk, level, name, &before.st, (struct cell_file){.change = CELL_DELETED});
-}
-
-/* The same where the entries of the base have been visited. */
-static int visit_missing_below_base(struct walk *walk, const struct level *level, const char *name) {
-    struct stat st;
-    return look(level->below.base_fd, name, &st) ? 0 : visit_missing(walk, level, name);
 }
 
 typedef int visitor(struct walk *walk, const struct level *level, const char *name);
@@ -294,14 +308,14 @@ static int each_entry(struct walk *walk, int dir_fd, const struct level *level, 
     return r;
 }
 
-/* Of the base, what has no live file in its place is deleted; of the host's folder below, only what an opaque folder
- * hides. */
+/* Of the base, what has no live file in its place is deleted; of what is below it, only what an opaque folder hides. */
 static int walk_missing(struct walk *walk, const struct level *level) {
     int r = 0;
-    if (level->below.base_fd >= 0)
-        r = each_entry(walk, level->below.base_fd, level, visit_missing);
-    if (r == 0 && level->opaque && level->below.folder_fd >= 0)
-        r = each_entry(walk, level->below.folder_fd, level, visit_missing_below_base);
+    for (size_t i = 0; r == 0 && i < (level->opaque ? BELOW : BASE + 1); i++) {
+        walk->missing_in = i;
+        if (level->below.fd[i] >= 0)
+            r = each_entry(walk, level->below.fd[i], level, visit_missing);
+    }
     return r;
 }
 
@@ -320,38 +334,40 @@ int changes_list(const struct changes_options *options, cell_change_handler *han
     walk->path_bytes = 0;
     walk->path[0] = 0;
     walk->compared = NULL;
-    int r = walk_level(walk, &(struct level){.fd = options->upper_fd,
-                                             .below = {options->base_fd, options->folder_fd},
-                                             .host_fd = options->folder_fd});
+    int r = walk_level(
+        walk, &(struct level){.fd = options->upper_fd, .below = below_all(options), .host_fd = options->folder_fd});
     tdestroy(walk->compared, free);
     return r;
 }
 
-/* The folder that path's last name is in, as it was; the name goes to ret_name. The caller closes both. */
-static struct below open_parent_before(int base_fd, int folder_fd, const char *path, const char **ret_name) {
+/* The folder that path's last name is in, as it was; the name goes to ret_name. The caller closes them. */
+static struct below open_parent_before(const struct changes_options *options, const char *path, const char **ret_name) {
     char name[NAME_MAX + 1];
-    struct below below = {open_folder(base_fd, "."), open_folder(folder_fd, ".")};
+    const struct below all = below_all(options);
+    struct below below = open_below(&all, ".");
     for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
-        auto_fd outer_base_fd = below.base_fd, outer_folder_fd = below.folder_fd;
+        auto_below outer = below;
         snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
-        below = open_below(&(struct below){outer_base_fd, outer_folder_fd}, name);
+        below = open_below(&outer, name);
     }
     *ret_name = path;
     return below;
 }
 
-int changes_open_before(int base_fd, int folder_fd, const char *path) {
+bool changes_look_before(const struct changes_options *options, const char *path, struct stat *ret_st) {
+    auto_below below = open_parent_before(options, path, &path);
+    return look_below(&below, path, ret_st);
+}
+
+int changes_open_before(const struct changes_options *options, const char *path) {
+    auto_below below = open_parent_before(options, path, &path);
+    const struct before before = look_before(&below, path);
     struct stat st;
-    const char *name = path;
-    struct below below = open_parent_before(base_fd, folder_fd, path, &name);
-    auto_fd parent_base_fd = below.base_fd, parent_folder_fd = below.folder_fd;
-    if (!look_below(&below, name, &st))
+    if (!before.stood)
         return -ENOENT;
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(before.st.st_mode))
         return -EINVAL;
-    bool in_base = look(parent_base_fd, name, &st);
-    auto_fd fd =
-        openat(in_base ? parent_base_fd : parent_folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    auto_fd fd = openat(below.fd[before.in], path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st))
         return -errno;
     return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL; /* the host may have put another in its place */

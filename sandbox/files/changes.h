@@ -2,7 +2,7 @@
  * changes.h - the files that a cell has created, changed and deleted.
  *
  * What lies over the notebook's folder when the cell has ended (upper), what lay
- * over it before (base), and what is below both. Of a cell with a layer of its
+ * over it before (base), and what is below both (hides, folder). Of a cell with a layer of its
  * own all that is in the layer is its, in overlayfs' format; where the upper ones
  * are the live files, it is what differs from the base.
  */
@@ -12,10 +12,14 @@
 #include "sandbox/files/snapshot.h"
 #include "sandbox/sandbox.h"
 
+enum { CHANGES_HIDES = 3 };
+
 struct changes_options {
     int upper_fd;              /* must not be changing meanwhile */
     int base_fd;               /* -1 for nothing */
-    int folder_fd;             /* the notebook's folder below both; -1 for none */
+    const int *hides;          /* layers between the base and the folder, the upper one first, CHANGES_HIDES at most:
+                                  what cells don't see of it, or see as it was; ends with -1; NULL for none */
+    int folder_fd;             /* the notebook's folder below all of them; -1 for none */
     bool folders;              /* new folders are told as well, before what is in them */
     bool live;                 /* the upper ones are the live files, and the base is the copy of what they were */
     bool names_only;           /* no contents are read: what may have changed counts as changed, also whiteouts of
@@ -32,11 +36,11 @@ struct changes_options {
  */
 int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) MUST_CHECK;
 
-/*
- * Opens a regular file as it was before the cell, for reading; base_fd and
- * folder_fd are as above. A descriptor; -ENOENT where there was none, -EINVAL
- * where it was no regular file, or -errno.
- */
-int changes_open_before(int base_fd, int folder_fd, const char *path) MUST_CHECK;
+/* What a cell found at a path before it changed anything; upper_fd isn't used. False for nothing. */
+bool changes_look_before(const struct changes_options *options, const char *path, struct stat *ret_st);
+
+/* Opens a regular file of those, for reading. A descriptor; -ENOENT where there was none, -EINVAL where it was no
+ * regular file, or -errno. */
+int changes_open_before(const struct changes_options *options, const char *path) MUST_CHECK;
 
 #endif

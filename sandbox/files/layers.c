@@ -29,7 +29,8 @@ static const struct {
     {"live/files", 0755, false},      {"live/files/private", 0755, true}, {"live/files/folder", 0755, true},
     {"live/folder.work", 0755, true}, {"live/aside", 0700, false},        {"live/guards", 0700, false},
     {"kept/files", 0755, false},      {"kept/aside", 0700, false},        {"kept/first", 0755, false},
-    {"kept/hidden", 0755, true},      {"kept/versions", 0755, false},
+    {"kept/hidden", 0755, true},      {"kept/emptied", 0755, true},       {"kept/unseen", 0755, true},
+    {"kept/versions", 0755, false},
 };
 
 /*

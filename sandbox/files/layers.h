@@ -8,9 +8,11 @@
  *     kept/aside                           of the snapshot
  *     kept/versions/N/{private,folder}     what they were at an earlier time (snapshot.h)
  *     kept/first/{private,folder}          what was committed when the session began
- *     kept/hidden                          whiteouts over what is hidden of the notebook's folder
- *     kept/mountpoints                     empty folders, below the notebook's folder
- *     cells/ID/{private,folder}{,.work}    the layer of a cell that is always discarded
+ *     kept/hidden                          whiteouts over what is hidden of the notebook's folder, and what was there
+ *                                          when the session began, of outputs (outputs.h)
+ *     kept/{emptied,unseen}                an empty folder, where there was one, and below it a whiteout over all
+ * outputs, for cells that see nothing of them kept/mountpoints                     empty folders, below the notebook's
+ * folder cells/ID/{private,folder}{,.work}    the layer of a cell that is always discarded
  *
  * "folder" is what lies over the notebook's folder, in overlayfs' format: a
  * character device 0:0 is a whiteout, the attribute user.overlay.opaque hides what

@@ -12,6 +12,7 @@
 
 #include "sandbox/base/step.h"
 #include "sandbox/files/layers.h"
+#include "sandbox/files/outputs.h"
 #include "sandbox/mounts/proc.h"
 
 #include <errno.h>
@@ -34,9 +35,12 @@ enum { VIEW_FLAGS = MS_NOSUID | MS_NODEV | MS_STRICTATIME, LAYER_FLAGS = MS_NOSU
 #define LIVE_FILES MOUNTS_LIVE "/files"
 #define MOUNT_POINTS MOUNTS_KEPT "/mountpoints"
 
-/* What lies below the session's files. */
+/* What lies below the session's files: the folder, whole or taken apart. */
 #define LOWEST MOUNTS_KEPT "/hidden:" MOUNTS_FOLDER ":" MOUNT_POINTS
 #define LOWEST_WITH_SUBMOUNTS SUBMOUNTS_FILES ":" MOUNT_POINTS
+
+/* The same for cells that see nothing of the folder for outputs. */
+#define UNSEEN MOUNTS_KEPT "/emptied:" MOUNTS_KEPT "/unseen:"
 
 /* with: 0, or MS_REC for all that is mounted below. */
 static int bind(const char *source, const char *target, unsigned long with, struct error *error) {
@@ -95,27 +99,44 @@ static int put_part(const char *from, const char *folder, const char *path, unsi
     return 0;
 }
 
+static const char *lowest(const struct template *template, uint64_t layer) {
+    const bool hidden = outputs_are_hidden(template->options, layer);
+    if (template->submounts.used)
+        return hidden ? UNSEEN LOWEST_WITH_SUBMOUNTS : LOWEST_WITH_SUBMOUNTS;
+    return hidden ? UNSEEN LOWEST : LOWEST;
+}
+
+/* Whether cells over a layer see a part at all. */
+static bool shows_part(const struct template *template, uint64_t layer, size_t i) {
+    const char *rest = template->options->outputs
+                           ? folder_rest(template->options->outputs, template->submounts.part[i].path + 1)
+                           : NULL;
+    return !rest || !outputs_are_hidden(template->options, layer);
+}
+
 /* The overlays of the parts come before the folder's: their upper folders lie in its upper folder, and Linux refuses
  * an upper folder that lies in one that is in use. See: ovl_check_layer() in overlayfs. */
-static int mount_view(const struct submounts *submounts, struct error *error) {
+static int mount_view(const struct template *template, struct error *error) {
+    const struct submounts *submounts = &template->submounts;
     char place[40];
     int r = 0;
     for (size_t i = 0; r == 0 && i < submounts->n; i++) {
         snprintf(place, sizeof place, SUBMOUNTS_SHOWN, i);
-        if (submounts->part[i].folder)
+        if (submounts->part[i].folder && shows_part(template, LAYER_LIVE, i))
             r = mount_part(&submounts->part[i], i, NULL, LIVE_FILES "/folder", MOUNTS_LIVE "/" SUBMOUNTS_WORK, place,
                            VIEW_FLAGS, error);
     }
     if (r == 0)
-        r = mount_overlay(submounts->used ? LOWEST_WITH_SUBMOUNTS : LOWEST, LIVE_FILES "/folder",
-                          MOUNTS_LIVE "/folder.work", MOUNTS_VIEW, VIEW_FLAGS, error);
+        r = mount_overlay(lowest(template, LAYER_LIVE), LIVE_FILES "/folder", MOUNTS_LIVE "/folder.work", MOUNTS_VIEW,
+                          VIEW_FLAGS, error);
     for (size_t i = 0; r == 0 && i < submounts->n; i++) {
         const bool folder = submounts->part[i].folder;
         if (folder)
             snprintf(place, sizeof place, SUBMOUNTS_SHOWN, i);
         else
             snprintf(place, sizeof place, SUBMOUNTS_PARTS "/%zu", i);
-        r = put_part(place, MOUNTS_VIEW, submounts->part[i].path, folder ? MS_MOVE : MS_BIND, error);
+        if (shows_part(template, LAYER_LIVE, i))
+            r = put_part(place, MOUNTS_VIEW, submounts->part[i].path, folder ? MS_MOVE : MS_BIND, error);
     }
     return r;
 }
@@ -144,8 +165,8 @@ int mounts_show_session(const struct template *template, struct error *ret_error
     setfsgid(host->worker_gid);
     setfsuid(host->worker_uid);
     int raised = raise_override();
-    int r = raised ? step_failed(ret_error, STEP_CREDENTIALS, -raised, "the overlay's")
-                   : mount_view(&template->submounts, ret_error);
+    int r =
+        raised ? step_failed(ret_error, STEP_CREDENTIALS, -raised, "the overlay's") : mount_view(template, ret_error);
     setfsuid(0);
     setfsgid(0);
     (void)prctl(PR_SET_PDEATHSIG, signal);
@@ -172,7 +193,7 @@ int mounts_renew_session(const struct template *template, struct error *ret_erro
 }
 
 /* What a layer has of the notebook's folder, over what was kept and what the host has. */
-static int mount_folder_layer(const struct template *template, const char *base, const char *layer,
+static int mount_folder_layer(const struct template *template, uint64_t number, const char *base, const char *layer,
                               struct error *error) {
     const struct submounts *submounts = &template->submounts;
     char lower[128], upper[64], works[64], work[64], below[64], part[32];
@@ -180,11 +201,11 @@ static int mount_folder_layer(const struct template *template, const char *base,
     snprintf(upper, sizeof upper, "%s/folder", layer);
     snprintf(works, sizeof works, "%s/" SUBMOUNTS_WORK, layer);
     snprintf(work, sizeof work, "%s/folder.work", layer);
-    snprintf(lower, sizeof lower, "%s:%s", below, submounts->used ? LOWEST_WITH_SUBMOUNTS : LOWEST);
+    snprintf(lower, sizeof lower, "%s:%s", below, lowest(template, number));
     int r = 0;
     for (size_t i = 0; r == 0 && i < submounts->n; i++) {
         snprintf(part, sizeof part, SUBMOUNTS_PARTS "/%zu", i);
-        r = submounts->part[i].folder
+        r = submounts->part[i].folder && shows_part(template, number, i)
                 ? mount_part(&submounts->part[i], i, below, upper, works, part, LAYER_FLAGS, error)
                 : 0;
     }
@@ -192,7 +213,8 @@ static int mount_folder_layer(const struct template *template, const char *base,
         r = mount_overlay(lower, upper, work, "/work", LAYER_FLAGS, error);
     for (size_t i = 0; r == 0 && i < submounts->n; i++) {
         snprintf(part, sizeof part, SUBMOUNTS_PARTS "/%zu", i);
-        r = put_part(part, "/work", submounts->part[i].path, submounts->part[i].folder ? MS_MOVE : MS_BIND, error);
+        if (shows_part(template, number, i))
+            r = put_part(part, "/work", submounts->part[i].path, submounts->part[i].folder ? MS_MOVE : MS_BIND, error);
     }
     return r;
 }
@@ -229,7 +251,7 @@ static int show_files(const struct template *template, uint64_t layer, struct er
     if (r)
         return r;
     return layer == LAYER_LIVE ? bind(MOUNTS_VIEW, "/work", MS_REC, error)
-                               : mount_folder_layer(template, base, name, error);
+                               : mount_folder_layer(template, layer, base, name, error);
 }
 
 /* What is shown on top of a private area: bound onto a mount point that the layers have. */

@@ -43,9 +43,11 @@ static int list(const struct cell *cell, struct changes_options options, cell_ch
     auto_fd base_fd = upper_fd < 0 ? upper_fd : open_base(cell);
     if (base_fd < 0)
         return base_fd;
+    const struct changes_options below = session_outputs_below(cell->session, cell->layer);
     options.upper_fd = upper_fd;
     options.base_fd = base_fd;
-    options.folder_fd = cell->session->folder_fd;
+    options.hides = below.hides;
+    options.folder_fd = below.folder_fd;
     options.live = cell->layer == LAYER_LIVE;
     options.snapshot = options.live ? cell->session->files.snapshot : NULL;
     return changes_list(&options, handler, arg);
@@ -80,5 +82,7 @@ int cell_open_change(const struct cell *cell, const char *path) {
 
 int cell_open_before(const struct cell *cell, const char *path) {
     auto_fd base_fd = open_base(cell);
-    return base_fd < 0 ? base_fd : changes_open_before(base_fd, cell->session->folder_fd, path);
+    struct changes_options before = session_outputs_below(cell->session, cell->layer);
+    before.base_fd = base_fd;
+    return base_fd < 0 ? base_fd : changes_open_before(&before, path);
 }

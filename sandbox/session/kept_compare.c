@@ -23,8 +23,10 @@ static int compare(const struct session *session, uint64_t before, uint64_t afte
                    void *arg) {
     auto_fd base_fd = open_folder(session, before);
     auto_fd upper_fd = base_fd < 0 ? base_fd : open_folder(session, after);
-    const struct changes_options options = {
-        .upper_fd = upper_fd, .base_fd = base_fd, .folder_fd = session->folder_fd, .live = true};
+    struct changes_options options = session_outputs_below(session, LAYER_LIVE);
+    options.upper_fd = upper_fd;
+    options.base_fd = base_fd;
+    options.live = true;
     return upper_fd < 0 ? upper_fd : changes_list(&options, handler, arg);
 }
 

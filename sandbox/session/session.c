@@ -122,6 +122,8 @@ static int start(struct session *session, const struct session_options *options,
     if (r == 0)
         take_ends(session, &plumbing);
     plumbing_fini(&plumbing);
+    if (r == 0 && (r = session_outputs_open(&session->outputs_seen, session->zygote.files_fd)))
+        r = step_failed(error, STEP_LAYER, -r, "outputs");
     if (r)
         return r;
     session->worker_pidfd = system_pidfd_open(session->worker);
@@ -150,6 +152,7 @@ int session_create(const struct session_options *options, struct session **ret_s
         session->outputs[i] = -1;
     session->denied_fd = session->folder_fd = session->files.view_fd = -1;
     opened_init(&session->opened);
+    session_outputs_init(&session->outputs_seen, options);
     beside_init(session);
     if (options->host->folder_fd >= 0)
         session->folder_fd = fcntl(options->host->folder_fd, F_DUPFD_CLOEXEC, 0);
@@ -193,6 +196,7 @@ void session_destroy(struct session *session) {
         close_fd(&session->outputs[i]);
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
+    session_outputs_fini(&session->outputs_seen);
     opened_fini(&session->opened);
     folder_seen_fini(&session->homes);
     free(session->folder);

@@ -14,6 +14,7 @@
 #include "sandbox/session/kept.h"
 #include "sandbox/session/killed.h"
 #include "sandbox/session/session_files.h"
+#include "sandbox/session/session_outputs.h"
 #include "sandbox/spawn/zygote.h"
 
 #include <sys/resource.h>
@@ -39,16 +40,17 @@ struct session {
     pid_t worker; /* the starting one, until session_capture() */
     int worker_pidfd;
     int control_fd;
-    int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
-    int denied_fd;                    /* listener of the filter, or -1 */
-    struct opened opened;             /* watches on the notebook's folder as its own cells see it */
-    char *folder;                     /* where cells see it beside /work; owned */
-    int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
-    struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
-    struct killed killed;             /* of its own cells and images: their memory takes a while to be freed */
-    struct killed killed_ephemeral;   /* of ephemeral cells */
-    int first_cpu;                    /* the one from which those of cells are counted */
-    struct cell *cells;               /* all that there are; struct cell's next */
+    int outputs[DESCRIPTORS_OUTPUTS];    /* read ends, in the order of enum session_output */
+    int denied_fd;                       /* listener of the filter, or -1 */
+    struct opened opened;                /* watches on the notebook's folder as its own cells see it */
+    char *folder;                        /* where cells see it beside /work; owned */
+    int folder_fd;                       /* the notebook's folder below the layers, or -1 where cells see none */
+    struct session_outputs outputs_seen; /* what cells see of what the caller copies out */
+    struct folder_seen homes;            /* the notebook's folder itself, or in it, as they were looked at last */
+    struct killed killed;                /* of its own cells and images: their memory takes a while to be freed */
+    struct killed killed_ephemeral;      /* of ephemeral cells */
+    int first_cpu;                       /* the one from which those of cells are counted */
+    struct cell *cells;                  /* all that there are; struct cell's next */
     struct beside_place beside[SANDBOX_BESIDE_MAX]; /* host.n_beside of them */
     unsigned strays; /* processes that strays.h has killed, since session_take_strays() */
 };

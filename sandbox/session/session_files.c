@@ -238,8 +238,15 @@ static bool is_same(const struct stat *one, const struct stat *other) {
            memcmp(&one->st_ctim, &other->st_ctim, sizeof one->st_ctim) == 0;
 }
 
-/* Whether a name leads through the overlay to what lies below it: a live file, or else one of the host's. released: it
- * was a cell's own, so that what the host has there now isn't what is hidden of homes. */
+/* What lies below the live files at a path. released: it was a cell's own, so that what the host has there now isn't
+ * what is hidden of homes. */
+static bool look_below(const struct session *session, const char *path, bool released, struct stat *ret_below) {
+    const struct changes_options below = session_outputs_below(session, LAYER_LIVE);
+    return released ? below.folder_fd >= 0 && fstatat(below.folder_fd, path, ret_below, AT_SYMLINK_NOFOLLOW) == 0
+                    : changes_look_before(&below, path, ret_below);
+}
+
+/* Whether a name leads through the overlay to what lies below it: a live file, or else one of the host's. */
 static bool is_shown(const struct session *session, int view_fd, int live_fd, const char *path, bool released) {
     struct stat shown, below;
     const bool seen = fstatat(view_fd, path, &shown, AT_SYMLINK_NOFOLLOW) == 0;
@@ -248,7 +255,7 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
         return seen && S_ISDIR(shown.st_mode);
     if (live)
         return S_ISCHR(below.st_mode) ? !seen : seen && is_same(&shown, &below);
-    if (session->folder_fd < 0 || fstatat(session->folder_fd, path, &below, AT_SYMLINK_NOFOLLOW))
+    if (!look_below(session, path, released, &below))
         return !seen;
     return seen ? is_same(&shown, &below) : !released;
 }
@@ -438,12 +445,11 @@ int session_files_restore(const struct cell *cell) {
 static int list_names(const struct session *session, struct names *names) {
     auto_fd live_fd = tree_open(session->files.folders.live, "folder");
     auto_fd kept_fd = live_fd < 0 ? live_fd : tree_open(session->files.folders.kept, "folder");
-    const struct changes_options options = {.upper_fd = live_fd,
-                                            .base_fd = kept_fd,
-                                            .folder_fd = session->folder_fd,
-                                            .live = true,
-                                            .names_only = true,
-                                            .snapshot = session->files.snapshot};
+    struct changes_options options = session_outputs_below(session, LAYER_LIVE);
+    options.upper_fd = live_fd;
+    options.base_fd = kept_fd;
+    options.live = options.names_only = true;
+    options.snapshot = session->files.snapshot;
     return kept_fd < 0 ? kept_fd : changes_list(&options, add_changed, names);
 }
 

@@ -25,6 +25,7 @@
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
+#include "sandbox/files/outputs.h"
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/channel.h"
 #include "sandbox/spawn/spawn.h"
@@ -97,6 +98,14 @@ static int make_parts(const struct template *template, int files_fd, const char 
                                                                            work_fd, host->worker_uid, host->worker_gid);
 }
 
+/* What is copied out was there before, or is hidden. */
+static int hide_outputs(const struct template *template, int files_fd) {
+    if (template->options->host->folder_fd < 0)
+        return 0;
+    auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return folder_fd < 0 ? -errno : outputs_hide(template->options, files_fd, folder_fd);
+}
+
 /* Makes the live files, and shows them. */
 static int prepare(struct template *template, int files_fd, struct error *error) {
     const struct session_options *options = template->options;
@@ -111,6 +120,8 @@ static int prepare(struct template *template, int files_fd, struct error *error)
         r = make_parts(template, files_fd, "live/files/folder", "live");
     if (r == 0)
         r = hide_entries(template, files_fd);
+    if (r == 0)
+        r = hide_outputs(template, files_fd);
     return r ? step_failed(error, STEP_LAYER, -r, "the session's") : mounts_show_session(template, error);
 }
 

@@ -23,8 +23,8 @@ enum { MAX_BYTES = 64 << 20, MAX_STRINGS = 1 << 20 };
 struct head {
     uint32_t uid, gid;
     uint64_t disk_bytes, disk_inodes;
-    uint32_t n_homes, n_readonly, n_argv, n_env, n_masks, n_names;
-    uint8_t hide_folder_path, has_folder_fd, has_readonly;
+    uint32_t n_homes, n_readonly, n_own, n_argv, n_env, n_masks, n_names;
+    uint8_t hide_folder_path, hide_outputs, live_outputs, has_outputs, has_folder_fd, has_readonly;
 };
 
 static uint32_t count(const char *const *list) {
@@ -57,10 +57,14 @@ int zygote_options_write(const struct session_options *options) {
                         .disk_inodes = options->disk_inodes,
                         .n_homes = count(options->homes),
                         .n_readonly = count(options->readonly),
+                        .n_own = count(options->outputs_own),
                         .n_argv = count(options->argv),
                         .n_env = count(options->env),
                         .n_masks = (uint32_t)options->n_masks,
                         .hide_folder_path = options->hide_folder_path,
+                        .hide_outputs = options->hide_outputs,
+                        .live_outputs = options->live_outputs,
+                        .has_outputs = options->outputs != NULL,
                         .has_folder_fd = options->host->folder_fd >= 0,
                         .has_readonly = options->readonly != NULL};
     for (size_t i = 0; i < options->n_masks; i++)
@@ -72,8 +76,10 @@ int zygote_options_write(const struct session_options *options) {
     fwrite(&head, sizeof head, 1, file);
     put(file, options->folder);
     put(file, options->python);
+    put(file, options->outputs ? options->outputs : "");
     put_list(file, options->homes);
     put_list(file, options->readonly);
+    put_list(file, options->outputs_own);
     put_list(file, options->argv);
     put_list(file, options->env);
     for (size_t i = 0; i < options->n_masks; i++)
@@ -137,11 +143,12 @@ static void take_mask(struct cursor *cursor, const struct head *head, struct zyg
 }
 
 static int make_tables(const struct head *head, struct zygote_options *parsed) {
-    if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS ||
-        head->n_env > MAX_STRINGS || head->n_masks > MAX_STRINGS || head->n_names > MAX_STRINGS)
+    if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_own > MAX_STRINGS ||
+        head->n_argv > MAX_STRINGS || head->n_env > MAX_STRINGS || head->n_masks > MAX_STRINGS ||
+        head->n_names > MAX_STRINGS)
         return -EBADMSG;
-    parsed->strings =
-        calloc((size_t)head->n_homes + head->n_readonly + head->n_argv + head->n_env + 4, sizeof *parsed->strings);
+    parsed->strings = calloc((size_t)head->n_homes + head->n_readonly + head->n_own + head->n_argv + head->n_env + 5,
+                             sizeof *parsed->strings);
     parsed->masks = calloc((size_t)head->n_masks + 1, sizeof *parsed->masks);
     parsed->names = calloc((size_t)head->n_names + head->n_masks + 1, sizeof *parsed->names);
     return parsed->strings && parsed->masks && parsed->names ? 0 : -ENOMEM;
@@ -178,10 +185,13 @@ int zygote_options_read(int fd, struct zygote_options *ret) {
     struct session_options *options = &ret->options;
     options->folder = take(&cursor);
     options->python = take(&cursor);
+    const char *outputs = take(&cursor);
+    options->outputs = head.has_outputs ? outputs : NULL;
     if (r == 0) {
         options->homes = take_list(&cursor, head.n_homes, &strings);
         const char *const *readonly = take_list(&cursor, head.n_readonly, &strings);
         options->readonly = head.has_readonly ? readonly : NULL;
+        options->outputs_own = take_list(&cursor, head.n_own, &strings);
         options->argv = take_list(&cursor, head.n_argv, &strings);
         options->env = take_list(&cursor, head.n_env, &strings);
         take_mask(&cursor, &head, ret);
@@ -193,6 +203,8 @@ int zygote_options_read(int fd, struct zygote_options *ret) {
     options->masks = ret->masks;
     options->n_masks = head.n_masks;
     options->hide_folder_path = head.hide_folder_path;
+    options->hide_outputs = head.hide_outputs;
+    options->live_outputs = head.live_outputs;
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;
     ret->host = (struct sandbox_host){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};

