@@ -122,7 +122,7 @@ static int start(struct session *session, const struct session_options *options,
     if (r == 0)
         take_ends(session, &plumbing);
     plumbing_fini(&plumbing);
-    if (r == 0 && (r = session_outputs_open(&session->outputs_seen, session->zygote.files_fd)))
+    if (r == 0 && (r = session_outputs_open(&session->outputs_seen, &session->zygote)))
         r = step_failed(error, STEP_LAYER, -r, "outputs");
     if (r)
         return r;

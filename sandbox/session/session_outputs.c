@@ -21,10 +21,11 @@ void session_outputs_init(struct session_outputs *outputs, const struct session_
     outputs->kept = options->outputs && options->host->folder_fd >= 0 && !options->live_outputs && !outputs->hidden;
 }
 
-int session_outputs_open(struct session_outputs *outputs, int files_fd) {
+int session_outputs_open(struct session_outputs *outputs, const struct zygote *zygote) {
     int r = 0;
+    outputs->kept &= !zygote->view.in_parts; /* the layer for it is not shown then */
     for (size_t i = 0; r == 0 && i < LAYERS; i++)
-        r = (outputs->hides[i] = tree_open(files_fd, names[i])) < 0 ? outputs->hides[i] : 0;
+        r = (outputs->hides[i] = tree_open(zygote->files_fd, names[i])) < 0 ? outputs->hides[i] : 0;
     return r;
 }
 

@@ -8,6 +8,7 @@
 #include "sandbox/files/outputs.h"
 
 struct session;
+struct zygote;
 
 struct session_outputs {
     bool hidden, hidden_first;    /* cells see nothing of them; the same for cells of image 0 */
@@ -18,8 +19,8 @@ struct session_outputs {
 
 void session_outputs_init(struct session_outputs *outputs, const struct session_options *options);
 
-/* Opens the layers, once they are there. 0 or -errno. */
-int session_outputs_open(struct session_outputs *outputs, int files_fd) MUST_CHECK;
+/* Opens the layers, once the zygote has made them. 0 or -errno. */
+int session_outputs_open(struct session_outputs *outputs, const struct zygote *zygote) MUST_CHECK;
 void session_outputs_fini(struct session_outputs *outputs);
 
 /* What cells over a layer (layers.h) have below their base: hides and folder_fd, borrowed of the session, and no base.

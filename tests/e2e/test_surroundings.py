@@ -314,16 +314,46 @@ def test_a_folder_with_something_mounted_in_it_runs_cells(place, bob, who):
     assert place.seek(folder, user=user, before=before) == [], "what a mount covers is not uncovered"
 
 
-def test_files_of_a_folder_with_something_mounted_in_it_carry_on_and_are_rolled_back(start, kernel_dirs, tmp_path):
-    folder = tmp_path / "nb"
-    put(folder / "sub" / "in.txt", text="host's")
-    (folder / "vol").mkdir()
-    spec = json.loads((kernel_dirs["venv"] / "petri" / "kernel.json").read_text())
-    spec["argv"] = ["unshare", "-m", "sh", "-ec", VOLUME, "sh", str(folder), *spec["argv"]]
-    wrapped = tmp_path / "kernels" / "petri"
-    wrapped.mkdir(parents=True)
-    (wrapped / "kernel.json").write_text(json.dumps(spec))
-    kernel = start(kernel_dir=wrapped.parent, folder=folder)
+@pytest.fixture
+def start_with_volume(start, kernel_dirs, tmp_path):
+    """Starts a kernel in a folder in which a volume is mounted, with sub/ beside it."""
+
+    def start_kernel(name="petri"):
+        folder = tmp_path / "nb"
+        put(folder / "sub" / "in.txt", text="host's")
+        (folder / "vol").mkdir()
+        spec = json.loads((kernel_dirs["venv"] / name / "kernel.json").read_text())
+        spec["argv"] = ["unshare", "-m", "sh", "-ec", VOLUME, "sh", str(folder), *spec["argv"]]
+        wrapped = tmp_path / "kernels" / name
+        wrapped.mkdir(parents=True)
+        (wrapped / "kernel.json").write_text(json.dumps(spec))
+        return start(kernel_dir=wrapped.parent, folder=folder, name=name)
+
+    return start_kernel
+
+
+@pytest.mark.parametrize("before", [[], ["own.txt", "deep/own.txt"]], ids=["absent", "present"])
+@pytest.mark.parametrize("profile", ["petri", "petri-strict"])
+def test_outputs_of_a_folder_with_something_mounted_in_it_are_hidden_as_elsewhere(
+    start_with_volume, tmp_path, profile, before
+):
+    outputs = tmp_path / "nb" / "outputs"
+    for name in before:
+        put(outputs / name, text="own")
+    kernel = start_with_volume(profile)
+    kernel.good("open('a.txt', 'w').write('a')")
+    cell = kernel.ask("open('b.txt', 'w').write('b')", {"fresh": True})
+    assert cell.ok and {"a.txt", "b.txt"} <= set(os.listdir(outputs)), str(cell)
+    look = "import os; os.path.exists('outputs'), [name for _, _, names in os.walk('outputs') for name in names]"
+    write = "os.makedirs('outputs', exist_ok=True); open('outputs/b.txt', 'w').write('b')"
+    for petri in ({"fresh": True}, {}) if profile == "petri-strict" or not before else ({"fresh": True},):
+        assert kernel.ask(look, petri).result == f"({bool(before)}, [])", petri
+        cell = kernel.ask(f"import os; {write}", petri)
+        assert [(row["path"], row["action"]) for row in cell.report["artifacts"]] == [("outputs/b.txt", "created")], petri
+
+
+def test_files_of_a_folder_with_something_mounted_in_it_carry_on_and_are_rolled_back(start_with_volume):
+    kernel = start_with_volume()
     kernel.good("open('sub/in.txt', 'w').write('one'); open('vol/new.txt', 'w').write('one')")
     lost = kernel.run("open('sub/in.txt', 'w').write('two'); import os; os.remove('vol/new.txt'); os._exit(1)")
     assert lost.ename == "CellCrashed"
