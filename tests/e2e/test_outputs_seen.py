@@ -261,3 +261,39 @@ def test_link_in_the_way_of_a_copy_hides_and_replaces_nothing(start, tmp_path, t
     assert (tmp_path / link).is_symlink()
     assert [path.name for path in elsewhere.iterdir()] == ["result.txt"]
     assert (elsewhere / "result.txt").read_text() == "elsewhere"
+
+
+# Names that a cell gives its files so that a copy would be in the way of what the host has in outputs/.
+HOSTILE = {
+    "a folder in the place of a file": ["own.txt/inner.txt", "own/notes.txt/inner.txt"],
+    "a file in the place of a folder": ["own", "outputs/deep"],
+    "a file of somebody else's": ["own.txt", "outputs/own/notes.txt"],
+    "names of petri's": [".petri-sha256", ".petri-copy-1", "outputs/.petri-sha256", "outputs/own/.petri-copy-2"],
+    "names that lead elsewhere": ["outputs/outputs/own.txt", " /own.txt", "own.txt ", "...", "own\\\\notes.txt"],
+    "long names": ["x" * 255, "outputs/" + "y" * 200, "/".join(["z" * 100] * 12)],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_hide_and_replace_no_file_of_the_host(start, tmp_path, kind):
+    there = fill(tmp_path, BEFORE["with-the-same-files"])
+    kernel = start()
+    write = f"""
+import os, shutil
+for name in {HOSTILE[kind]!r}:
+    for way in [name[:at] for at, letter in enumerate(name) if letter == "/"]:
+        if os.path.isfile(way): os.remove(way)
+        os.makedirs(way, exist_ok=True)
+    if os.path.isdir(name): shutil.rmtree(name)
+    open(name, "w").write("hostile")
+"""
+    image = run(kernel, "begun = True")
+    for _ in range(2):
+        cell = kernel.ask(write, {"from": image, "commit": False})
+        assert cell.ok, str(cell)
+        check_look(kernel, there, "session", commit=False)
+        check_look(kernel, there, "branch", **{"from": image, "commit": False})
+    run(kernel, write)
+    restore(kernel, to=image)
+    check_look(kernel, there, "restored", commit=False)
+    assert there.items() <= listing(tmp_path).items()
