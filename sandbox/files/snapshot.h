@@ -70,11 +70,11 @@ int snapshot_pin(struct snapshot_version *version, uint64_t *ret_number);
 void snapshot_unpin(struct snapshot_version *version);
 
 /*
- * A version of the files of a pinned one, with what a cell has in a layer over them: layer_fd, and host_fd, the
- * notebook's folder below both or -1. As snapshot_keep() ret is the caller's. Costs a link for each file, and the bytes
- * of the layer. 0; -ESTALE where the version is lost; or -errno.
+ * A version of the files of a pinned one, with what a cell has in a layer over them: layer_fd, and below, the folders
+ * below both, the notebook's among them; -1 ends these. As snapshot_keep() ret is the caller's. Costs a link for each
+ * file, and the bytes of the layer. 0; -ESTALE where the version is lost; or -errno.
  */
-int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret);
+int snapshot_branch(struct snapshot_version *base, int layer_fd, const int *below, struct snapshot_version **ret);
 
 /* A path that a version is to be without, below "folder" of the layer. */
 struct snapshot_given_up {

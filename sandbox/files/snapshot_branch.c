@@ -90,9 +90,9 @@ static int merge(struct branching *branching, int fd, void *arg) {
     return snapshot_merge_layer(folders);
 }
 
-int snapshot_branch(struct snapshot_version *base, int layer_fd, int host_fd, struct snapshot_version **ret) {
+int snapshot_branch(struct snapshot_version *base, int layer_fd, const int *below, struct snapshot_version **ret) {
     struct snapshot_merge_folders folders = {
-        .layer = layer_fd, .aside = base->snapshot->folders.kept_aside, .host = host_fd, .replaced = note_replaced};
+        .layer = layer_fd, .aside = base->snapshot->folders.kept_aside, .below = below, .replaced = note_replaced};
     return branch_off(base, merge, &folders, ret);
 }
 

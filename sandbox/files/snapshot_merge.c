@@ -2,7 +2,7 @@
  * snapshot_merge.c - walks a layer, with the tree that it is merged into beside it.
  *
  * What the layer has replaces what stands at the same name, but for a folder over a folder: these become one, unless
- * the layer's is opaque. Whether the notebook's folder has something at a name is looked up by the path, as long as no
+ * the layer's is opaque. Whether something below both has a name is looked up by the path, as long as no
  * folder on the way hides it.
  */
 #define _GNU_SOURCE
@@ -61,14 +61,17 @@ static void pop(struct merging *merging) {
     merging->depth--;
 }
 
-/* Whether the notebook's folder has an entry that is to be hidden in the folder that is walked. */
-static bool is_on_host(const struct merging *merging, const char *name) {
+/* Whether what lies below has an entry that is to be hidden in the folder that is walked. */
+static bool is_below(const struct merging *merging, const char *name) {
     char path[PATH_MAX + NAME_MAX + 2];
     struct stat st;
-    if (!merging->on_folder || merging->hidden || merging->unsaid || merging->folders->host < 0)
+    if (!merging->on_folder || merging->hidden || merging->unsaid)
         return false;
     snprintf(path, sizeof path, "%s/%s", merging->path, name);
-    return fstatat(merging->folders->host, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    for (const int *fd = merging->folders->below; *fd >= 0; fd++)
+        if (fstatat(*fd, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
 }
 
 static bool is_opaque_at(int dir_fd, const char *name) {
@@ -128,7 +131,7 @@ static int replace(const struct merging *merging, const struct snapshot_place *p
     if (r)
         return r;
     if (overlay_is_whiteout(st))
-        return is_on_host(merging, name) ? put_whiteout(place, name, st) : 0;
+        return is_below(merging, name) ? put_whiteout(place, name, st) : 0;
     r = copy(merging, place, name, st, &made);
     return r == 0 && folders->replaced && stood && S_ISREG(before.st_mode) && S_ISREG(made.st_mode)
                ? folders->replaced(folders->arg, before.st_ino, made.st_ino)

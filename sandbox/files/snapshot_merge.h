@@ -22,7 +22,7 @@ struct snapshot_merge_folders {
     int layer;                         /* of a cell of which nothing runs any more; it stays as it is */
     int to;                            /* a tree with "private" and "folder" */
     int aside;                         /* an empty one on the same file system as that, and empty again afterwards */
-    int host;                          /* the notebook's folder below both; -1 for none */
+    const int *below;                  /* what lies below both, the notebook's folder among it; ends with -1 */
     snapshot_merge_replaced *replaced; /* or NULL */
     void *arg;
 };

@@ -132,7 +132,8 @@ static int make_kept(struct cell *cell, struct kept_image *kept) {
     char name[LAYER_NAME_SIZE];
     layer_name(cell->layer, name);
     auto_fd layer_fd = tree_open(session->zygote.files_fd, name);
-    int r = layer_fd < 0 ? layer_fd : snapshot_branch(cell->files, layer_fd, session->folder_fd, &kept->files);
+    const int below[] = {session_outputs_kept(session), session->folder_fd, -1};
+    int r = layer_fd < 0 ? layer_fd : snapshot_branch(cell->files, layer_fd, below, &kept->files);
     if (r)
         return r;
     r = leave_sandbox(cell, kept->files);

@@ -41,6 +41,10 @@ struct changes_options session_outputs_below(const struct session *session, uint
         .base_fd = -1, .hides = &outputs->hides[hidden ? EMPTIED : HIDDEN], .folder_fd = session->folder_fd};
 }
 
+int session_outputs_kept(const struct session *session) {
+    return session->outputs_seen.hides[HIDDEN];
+}
+
 int session_keep_output(struct session *session, const char *path) {
     struct session_outputs *outputs = &session->outputs_seen;
     if (!outputs->kept || outputs->hides[HIDDEN] < 0)

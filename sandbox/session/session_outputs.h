@@ -27,4 +27,7 @@ void session_outputs_fini(struct session_outputs *outputs);
  */
 struct changes_options session_outputs_below(const struct session *session, uint64_t layer);
 
+/* The layer that has what was there of outputs when the session began. Borrowed. */
+int session_outputs_kept(const struct session *session);
+
 #endif

@@ -221,6 +221,19 @@ def test_replaced_file_that_has_no_room_among_the_session_files_is_hidden(start,
     check_look(kernel, there, "after", commit=False)
 
 
+def test_branch_removes_a_file_whose_copy_is_gone_from_the_disk_and_the_session_goes_there(start, tmp_path):
+    there = fill(tmp_path, BEFORE["with-the-same-files"])
+    kernel = start()
+    image = run(kernel, WRITE.format(text="a copy"))
+    (tmp_path / "outputs" / "result.txt").unlink()
+    check_look(kernel, there, "before", commit=False)
+    removed = branch(kernel, "import os; os.remove('outputs/result.txt')", image)
+    there.pop("result.txt")
+    check_look(kernel, there, "branch", **{"from": removed, "commit": False})
+    restore(kernel, to=removed)
+    check_look(kernel, there, "session", commit=False)
+
+
 def test_other_folder_or_none_for_copies_leaves_outputs_as_it_is(start, configure, tmp_path):
     fill(tmp_path, OWN)
     for name in ("copies", False):  # what the first session leaves is a folder as any other to the second

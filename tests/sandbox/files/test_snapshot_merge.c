@@ -197,7 +197,8 @@ static void run_cell(int root) {
     auto_fd to_fd = openat(root, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd aside_fd = openat(root, "aside", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd host_fd = openat(root, "host", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CHECK_EQUAL(snapshot_merge_layer(&(struct snapshot_merge_folders){layer_fd, to_fd, aside_fd, host_fd, NULL, NULL}),
+    CHECK_EQUAL(snapshot_merge_layer(&(struct snapshot_merge_folders){layer_fd, to_fd, aside_fd,
+                                                                      (const int[]){host_fd, -1}, NULL, NULL}),
                 0);
     list_session(merged);
     for (int i = 0; i < 2; i++) {
