@@ -44,6 +44,7 @@ struct kernel {
     struct compact compact;
     struct usage usage;
     struct roster roster; /* this kernel among those that run */
+    bool has_served;      /* others, while the sandbox worked: what they have come to is to be looked at */
     bool stopping;
 };
 

@@ -154,6 +154,7 @@ static void serve_meanwhile(void *arg, int wait_ms) {
     for (size_t i = 0; i < n; i++)
         exchange_meanwhile(exchanges[i], now_us);
     runner->is_serving = false;
+    kernel->has_served = true;
 }
 
 /* One turn of the loop. 0 or -errno. */
@@ -171,6 +172,9 @@ static int turn(struct kernel *kernel) {
     denied_watch(&kernel->runner, &set);
     backpressure_watch(&jupyter->backpressure, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
+    if (kernel->has_served)
+        poll_set_deadline(&set, 0);
+    kernel->has_served = false;
     int r = poll_set_turn(&set);
     sandbox_served();
     int64_t now_us = clock_us();

@@ -286,6 +286,28 @@ static void test_beside_another_whose_cell_takes_long_to_make_the_time_limit_hol
     expect_outcome(fresh, "ok");
 }
 
+static bool says_done;
+
+static void say_own_is_done(void) {
+    if (says_done)
+        frames_say(h.own.fd, json_pack("{s:s, s:{s:s, s:{}, s:[]}}", "type", "done", "reply", "status", "ok",
+                                       "user_expressions", "payload"));
+    says_done = false;
+}
+
+/* Nothing else happens afterwards that would make the loop look. */
+static void test_beside_cell_that_is_done_while_another_ends_is_answered(void **state) {
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    says_done = true;
+    fake_plan(h.session, &(struct fake_plan){.discard_us = CLOCK_MS, .meanwhile = say_own_is_done});
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
+    expect_outcome(own, "ok");
+}
+
 static void interrupt_all(void) {
     runner_interrupt(&h.kernel.runner);
 }
@@ -361,6 +383,7 @@ int main(void) {
         TWO(test_beside_another_run_of_its_task_its_time_counts),
         TWO(test_beside_another_whose_end_takes_long_the_time_limit_holds),
         TWO(test_beside_another_whose_cell_takes_long_to_make_the_time_limit_holds),
+        TWO(test_beside_cell_that_is_done_while_another_ends_is_answered),
         TWO(test_beside_interrupt_while_a_cell_is_made_reaches_it),
         TWO(test_beside_each_other_runs_are_checked_one_after_the_other),
         MANY(test_beside_another_a_denied_call_is_the_callers),
