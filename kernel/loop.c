@@ -131,6 +131,15 @@ static void watch_running(struct kernel *kernel, struct exchange *const *exchang
         exchange_watch(exchanges[i], set);
 }
 
+static void tick_running(struct kernel *kernel, struct exchange *const *exchanges, size_t n, int64_t now_us) {
+    struct runner *runner = &kernel->runner;
+    watchdog_stop_clock(runner, backpressure_tick(&kernel->jupyter.backpressure, now_us));
+    for (size_t i = 0; i < runner->n_runs; i++)
+        work_meanwhile(runner->runs[i], now_us);
+    for (size_t i = 0; i < n; i++)
+        exchange_meanwhile(exchanges[i], now_us);
+}
+
 /*
  * What is served while the sandbox has long work: control, subscriptions, signals, and the limits of cells that
  * run. Nothing begins or ends. See: sandbox_serve() in sandbox.h.
@@ -145,14 +154,8 @@ static void serve_meanwhile(void *arg, int wait_ms) {
     runner->is_serving = true;
     watch_running(kernel, exchanges, n, &set);
     poll_set_deadline(&set, clock_us() + wait_ms * CLOCK_MS);
-    if (poll_set_turn(&set) < 0)
-        log_write(&kernel->log, LOG_LEVEL_DEBUG, "a turn beside the sandbox's work failed");
-    const int64_t now_us = clock_us();
-    watchdog_stop_clock(runner, backpressure_tick(&kernel->jupyter.backpressure, now_us));
-    for (size_t i = 0; i < runner->n_runs; i++)
-        work_meanwhile(runner->runs[i], now_us);
-    for (size_t i = 0; i < n; i++)
-        exchange_meanwhile(exchanges[i], now_us);
+    if (poll_set_turn(&set) == 0) /* where it fails, the loop's own does, and ends the kernel */
+        tick_running(kernel, exchanges, n, clock_us());
     runner->is_serving = false;
     kernel->has_served = true;
 }
