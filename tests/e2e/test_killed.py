@@ -78,8 +78,7 @@ def look(kernel):
 
 
 def kill(kernel, victims):
-    wait_for(lambda: (found := look(kernel)) and look(kernel) == found)
-    found = find(kernel)
+    found = wait_for(lambda: (now := look(kernel)) and look(kernel) == now and now)
     # The first process of a namespace ends once those in it are reaped, and keepers are not before the next cell.
     ends = KEEPERS if victims in ALL_LOST else set(victims) & {*KEEPERS, "worker of the cell"}
     ended = open_all(found[name] for name in ends)
