@@ -57,6 +57,14 @@ def test_error_of_too_many_open_files_says_how_many_there_may_be(worker):
     assert line.startswith("petri: ") and " 300 files, pipes and sockets open at a time" in line
 
 
+def test_first_error_of_a_session_that_can_open_nothing_is_shown_with_its_traceback(worker):
+    worker.execute("import resource\nwas = resource.getrlimit(resource.RLIMIT_NOFILE)")
+    reply = worker.execute("resource.setrlimit(resource.RLIMIT_NOFILE, (3, was[1]))\nNone.absent").reply
+    worker.execute("resource.setrlimit(resource.RLIMIT_NOFILE, was)")
+    assert reply["ename"] == "AttributeError"
+    assert any("None.absent" in line for line in reply["traceback"])
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -7,6 +7,7 @@ between a kernel of its own and a process that stands still between cells: no
 history file, no thread, no pseudo-terminal.
 """
 
+import errno
 import os
 import sys
 import traceback
@@ -146,7 +147,7 @@ class ZMQInteractiveShell(InteractiveShell):
     # Errors
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
-        """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""
+        """As IPython's, but an interrupted await is a KeyboardInterrupt, and what it can't format is published, too."""
         etype, value, tb = exc_tuple or sys.exc_info()
         if isinstance(value, SystemExit):
             self.end_child(value)  # a child that has asked for it; IPython would say that this ends no session
@@ -156,7 +157,7 @@ class ZMQInteractiveShell(InteractiveShell):
             exc_tuple = etype, value, tb
         if isinstance(value, ModuleNotFoundError):
             explain_missing(value)
-        if _has_group(value):
+        if _has_group(value) or not _can_open():
             self._showtraceback(etype, value, traceback.format_exception(etype, value, tb))
         else:
             super().showtraceback(exc_tuple, *args, **kwargs)
@@ -280,6 +281,15 @@ class ZMQInteractiveShell(InteractiveShell):
 
 
 InteractiveShellABC.register(ZMQInteractiveShell)
+
+
+def _can_open():
+    """Whether a file can be opened: without, IPython can't format its first error, for which it imports modules."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno not in (errno.EMFILE, errno.ENFILE)
+    return True
 
 
 def _has_group(value):
