@@ -46,6 +46,7 @@ class Crowd:
         return self
 
     def __exit__(self, *_):
+        self.pool.shutdown()  # one that failed leaves the others at work, and one that is closed never answers
         for peer in self.peers:
             peer.close()
         self.stack.close()
