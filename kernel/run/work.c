@@ -289,12 +289,10 @@ void work_meanwhile(struct run *run, int64_t now_us) {
     if (run->now.phase != RUN_WORKS)
         return;
     exchange_tick(&run->now.exchange, now_us);
-    const bool is_over_limit = exchange->state == EXCHANGE_REPLACED || exchange->state == EXCHANGE_OVER_MEMORY ||
-                               exchange->state == EXCHANGE_OVER_CPU || exchange->state == EXCHANGE_OVER_IN_FLIGHT;
-    if (is_over_limit && !watchdog_waits_for_stack(run))
-        watchdog_fail(run, exchange->state);
-    else if (!exchange_has_ended(exchange) || watchdog_waits_for_stack(run))
+    if (!exchange_has_ended(exchange) || watchdog_waits_for_stack(run))
         watchdog_tick(run, now_us);
+    else if (exchange_is_over_limit(exchange))
+        watchdog_fail(run, exchange->state);
     if (run->now.phase == RUN_WORKS)
         outputs_tick(&run->now.outputs, now_us);
     else

@@ -45,6 +45,10 @@ bool exchange_has_ended(const struct exchange *exchange) {
     return exchange->state != EXCHANGE_CLOSED && exchange->state != EXCHANGE_OPEN;
 }
 
+bool exchange_is_over_limit(const struct exchange *exchange) {
+    return exchange->state >= EXCHANGE_LATE;
+}
+
 void exchange_end(struct exchange *exchange, enum exchange_state end) {
     if (exchange->state == EXCHANGE_OPEN)
         exchange->state = end;
@@ -225,7 +229,7 @@ void exchange_tick(struct exchange *exchange, int64_t now_us) {
 void exchange_meanwhile(struct exchange *exchange, int64_t now_us) {
     const bool was_open = exchange->state == EXCHANGE_OPEN;
     exchange_tick(exchange, now_us);
-    if (was_open && exchange->state >= EXCHANGE_LATE && exchange->cell)
+    if (was_open && exchange_is_over_limit(exchange) && exchange->cell)
         cell_kill(exchange->cell);
 }
 

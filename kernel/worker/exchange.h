@@ -120,6 +120,10 @@ void exchange_end(struct exchange *exchange, enum exchange_state end);
 /* Whether it has ended and is not closed yet. */
 bool exchange_has_ended(const struct exchange *exchange);
 
+/* Whether it has ended because the cell is over its time or a limit, or has executed another program: it may still run.
+ */
+bool exchange_is_over_limit(const struct exchange *exchange);
+
 void exchange_watch(struct exchange *exchange, struct poll_set *set);
 
 /* Takes some frames, and does what is due. */

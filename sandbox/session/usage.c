@@ -333,7 +333,7 @@ static void read_left(void *arg) {
     watcher_read_shares(left->keeper, &left->shares);
 }
 
-/* Where there is no memory for an errand, nothing is known, and 0 said. */
+/* Where there is no memory for an errand, what the cell has used stands for it. */
 void cell_begin_left(struct cell *cell) {
     struct left *left = session_is_watched(cell->session) ? calloc(1, sizeof *left) : NULL;
     if (!left)
@@ -350,13 +350,13 @@ bool cell_knows_left(const struct cell *cell) {
 
 static struct watcher_shares await_left(const struct cell *cell) {
     if (!cell->left)
-        return (struct watcher_shares){0};
+        return (struct watcher_shares){.private_bytes = cell->usage.memory_bytes};
     errand_await(cell->left);
     return ((const struct left *)errand_result(cell->left))->shares;
 }
 
 uint64_t cell_changed_bytes(const struct cell *cell) {
-    return cell->left ? await_left(cell).private_bytes : cell->usage.memory_bytes;
+    return await_left(cell).private_bytes;
 }
 
 uint64_t cell_new_bytes(const struct cell *cell) {
