@@ -9,7 +9,7 @@ import pytest
 from kernels import STUCK_S, is_idle, wait_for
 from processes import family, name_of
 
-CELLS = 30
+CELLS = 20
 HISTORY_MIB = 16
 # Beside what the limit history_memory allows: docs/threat-model.md, "What the kernel process keeps".
 OWN_MIB = 48

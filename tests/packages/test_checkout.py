@@ -16,9 +16,13 @@ pytestmark = [pytest.mark.thorough, pytest.mark.long]
 
 RUN, TEST = commands.lines(commands.sh("README.md", "petri"))
 CHECK = commands.lines(commands.sh("CONTRIBUTING.md", "Build and check", 0))[1]
-# Steps of make test that take seconds: none that runs hundreds of cells.
-QUICK = "^layers|^each |^documents|^the documents|^notebooks are valid|^what petri doctor says"
-USERS = ("root", "ada")  # who installs as it is, and who does with sudo
+# Steps that take seconds, one at least for each program that the others need; none that runs hundreds of cells.
+QUICK = {
+    CHECK: "^layers|^each |^unit tests|^end to end",
+    TEST: "^layers|^each |^documents|^the documents|^notebooks are valid|^what petri doctor says",
+}
+# Who installs as it is, README's commands alone, and who does with sudo.
+LINES = {"root": (RUN, TEST), "ada": (RUN, CHECK, TEST)}
 PACKAGES = ["dpkg-query", "--show", "--showformat=${Package}\\n"]
 
 
@@ -33,7 +37,7 @@ def clone(tmp_path_factory):
     return bundle
 
 
-@pytest.fixture(params=USERS)
+@pytest.fixture(params=LINES)
 def user(request):
     return request.param
 
@@ -61,7 +65,7 @@ def on_path(machine, user):
 def make(machine, user, line):
     """A line of README's, as a step; what it wrote."""
     before = set(machine.run(*PACKAGES).split())
-    only = f"PETRI_STEPS='{QUICK}' " if line == TEST else ""
+    only = f"PETRI_STEPS='{QUICK[line]}' " if line in QUICK else ""
     wrote = machine.script(f"{only}{line} 2>&1", line, user=user, folder=f"{machine.home(user)}/petri")
     return wrote, sorted(set(machine.run(*PACKAGES).split()) - before)
 
@@ -71,7 +75,7 @@ def test_every_command_works_after_the_others_on_a_machine_that_has_nothing(mach
     assert programs.OF_DEBIAN - names == set()
     assert names & {"cc", "cmake", "python3", "help2man", "mandoc", "clang", "node"} == set()
     note = [f"PATH={path}", f"programs: {' '.join(sorted(names))}"]
-    for line in (RUN, CHECK, TEST):
+    for line in LINES[user]:
         wrote, installed = make(machine, user, line)
         note.append(f"{line} installs: {' '.join(installed)}")
         if line == TEST:
