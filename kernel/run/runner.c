@@ -259,11 +259,11 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
     if (runner->state == RUNNER_WARMING)
         warm_watch(runner, set);
     travel_watch(runner, set);
-    if (runner_can_begin(runner))
-        poll_set_deadline(set, 0); /* in the last turn another one began */
     /* Here, after all that was concluded in this turn: what ends last would wait for the next request otherwise. */
     if (runner_has_image(runner) && session_settle(runner->session))
         poll_set_deadline(set, clock_us() + SETTLE_MS * CLOCK_MS);
+    if (runner_can_begin(runner))
+        poll_set_deadline(set, 0); /* in the last turn another one began, or a place is free now */
     for (size_t i = 0; i < runner->n_runs; i++) {
         struct run *run = runner->runs[i];
         if (run->now.phase == RUN_COLLECTS)

@@ -340,7 +340,11 @@ void fake_deny(struct session *session, const struct cell *cell) {
 }
 
 bool session_settle(struct session *session) {
-    return plan_of(session).places_ending;
+    pthread_mutex_lock(&session->mutex);
+    session->plan.places_ending -= session->plan.places_ending > 0;
+    const bool more = session->plan.places_ending > 0;
+    pthread_mutex_unlock(&session->mutex);
+    return more;
 }
 
 bool session_lacks_descriptors(const struct session *session, uint64_t *ret_limit) {
@@ -425,7 +429,7 @@ int session_restore(struct session *session, struct kept_image *kept, struct err
 
 bool session_has_place(const struct session *session) {
     const struct fake_plan plan = plan_of((struct session *)session);
-    return !plan.places_ending && session->n[CELL_BESIDE] < (plan.beside_max ? plan.beside_max : BESIDE_MAX);
+    return plan.places_ending == 0 && session->n[CELL_BESIDE] < (plan.beside_max ? plan.beside_max : BESIDE_MAX);
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {

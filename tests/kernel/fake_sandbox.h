@@ -16,9 +16,9 @@ struct fake_plan {
     int unmade;   /* of cell_create() for the session's own cell, until session_restore() */
     int unmade_n; /* or so often, where it isn't 0 */
     int create_ephemeral;
-    int beside_max;     /* 0 for 16 */
-    bool places_ending; /* the cells of no place are gone yet */
-    int64_t create_us;  /* what making a cell beside takes of the kernel's clock, and discarding any */
+    int beside_max;    /* 0 for 16 */
+    int places_ending; /* how often session_settle() looks until the cells of all places are gone */
+    int64_t create_us; /* what making a cell beside takes of the kernel's clock, and discarding any */
     int64_t discard_us;
     void (*meanwhile)(void); /* is called in each of the others' turns meanwhile, in the thread of the kernel's loop */
     int start;               /* of cell_start(): the cell is dead by then */

@@ -3,6 +3,7 @@
 
 #include "kernel/base/clock.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -189,7 +190,7 @@ static void test_beside_the_most_that_the_sandbox_has_a_fresh_run_waits(void **s
 static void test_beside_cells_that_are_ending_a_fresh_run_waits(void **state) {
     char own[37], fresh[37];
     (void)state;
-    fake_plan(h.session, &(struct fake_plan){.places_ending = true});
+    fake_plan(h.session, &(struct fake_plan){.places_ending = INT_MAX});
     send_fresh("waits", fresh);
     take_a_turn();
     begin_cell("own", own);
@@ -200,6 +201,19 @@ static void test_beside_cells_that_are_ending_a_fresh_run_waits(void **state) {
     expect_outcome(fresh, "ok");
     end(NULL, "ok");
     expect_outcome(own, "ok");
+}
+
+/* The look that finds them gone is the last: nothing else happens then. A turn for something else may come before. */
+static void test_beside_cells_that_have_just_ended_a_fresh_run_begins(void **state) {
+    char fresh[37];
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        fake_plan(h.session, &(struct fake_plan){.places_ending = 1});
+        send_fresh("waits", fresh);
+        expect_begun(&fresh_a);
+        end(&fresh_a, "ok");
+        expect_outcome(fresh, "ok");
+    }
 }
 
 /* As many as may be, each with all that it can wait for: the loop has room for them. */
@@ -448,6 +462,7 @@ int main(void) {
         TWO(test_beside_a_lower_limit_the_session_does_not_wait),
         MANY(test_beside_the_most_that_the_sandbox_has_a_fresh_run_waits),
         TWO(test_beside_cells_that_are_ending_a_fresh_run_waits),
+        TWO(test_beside_cells_that_have_just_ended_a_fresh_run_begins),
         MANY(test_beside_each_other_sixteen_fresh_runs_and_no_more),
         MANY(test_beside_one_that_dies_the_others_go_on),
         TWO(test_beside_one_over_its_time_the_other_goes_on),
