@@ -213,6 +213,7 @@ static void test_beside_cells_that_have_just_ended_a_fresh_run_begins(void **sta
         expect_begun(&fresh_a);
         end(&fresh_a, "ok");
         expect_outcome(fresh, "ok");
+        harness_leave(&fresh_a);
     }
 }
 
