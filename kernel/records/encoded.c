@@ -31,6 +31,8 @@ static void end_piece(struct decoder *decoder) {
     struct encoded_piece *piece = &decoder->piece;
     struct bytes *text = &decoder->to->text;
     piece->bytes = text->n - piece->at;
+    if (piece->bytes == 0)
+        return;
     if (decoder->seen >= decoder->least) {
         bytes_append_text(text, encoded_mark);
         bytes_append(&decoder->to->pieces, piece, sizeof *piece);
@@ -44,9 +46,12 @@ static void end_piece(struct decoder *decoder) {
 
 /* How many bytes follow the first one of a character; -1 where none of a text begins with it. */
 static int followers(unsigned char byte) {
-    if (byte < ' ' || byte == 0x7f)
-        return memchr("\0\b\t\n\f\r\x1b", byte, 7) ? 0 : -1;
-    return byte < 0x80 ? 0 : byte < 0xc2 ? -1 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : byte < 0xf5 ? 3 : -1;
+    static const uint32_t controls = 1 << '\0' | 1 << '\b' | 1 << '\t' | 1 << '\n' | 1 << '\f' | 1 << '\r' | 1 << 0x1b;
+    if (byte < ' ')
+        return controls >> byte & 1 ? 0 : -1;
+    if (byte < 0x80)
+        return byte == 0x7f ? -1 : 0;
+    return byte < 0xc2 ? -1 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : byte < 0xf5 ? 3 : -1;
 }
 
 /* Takes a byte that stands from start to end in the text. */
@@ -66,32 +71,46 @@ static void take_byte(struct decoder *decoder, unsigned char byte, size_t start,
     bytes_append(&decoder->to->text, &byte, 1);
 }
 
-/* Over a line end at at, with what indents the next line, as it is or as repr() writes it; else at. */
+/* The length of a line end, as it is or as repr() writes it, with which a text of so many bytes begins; 0 for none. */
+static size_t line_end(const char *text, size_t left) {
+    const char next = left > 1 ? text[1] : 0;
+    if (text[0] == '\n')
+        return 1;
+    if (text[0] == '\r')
+        return next == '\n' ? 2 : 0;
+    if (text[0] != '\\')
+        return 0;
+    return next == '\n' || next == 'n' ? 2 : left >= 4 && memcmp(text, "\\r\\n", 4) == 0 ? 4 : 0;
+}
+
+/* Over a line end at at, with what indents the next line; else at. */
 static size_t skip_line_end(const struct decoder *decoder, size_t at) {
-    if (at == decoder->n || !memchr("\r\n\\", decoder->text[at], 3))
+    const size_t bytes = at < decoder->n ? line_end(decoder->text + at, decoder->n - at) : 0;
+    if (bytes == 0)
         return at;
-    static const char *const ends[] = {"\r\n", "\n", "\\r\\n", "\\n", "\\\n"};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t bytes = strlen(ends[i]);
-        if (decoder->n - at < bytes || memcmp(decoder->text + at, ends[i], bytes) != 0)
-            continue;
-        at += bytes;
-        while (at < decoder->n && (decoder->text[at] == ' ' || decoder->text[at] == '\t'))
-            at++;
-        return at;
-    }
+    at += bytes;
+    while (at < decoder->n && (decoder->text[at] == ' ' || decoder->text[at] == '\t'))
+        at++;
     return at;
 }
 
-/* Both alphabets of RFC 4648. */
+/* One more than the value of a digit, in both alphabets of RFC 4648; 0 for what is none. */
+/* clang-format off */
+static const signed char base64_values[256] = {
+    ['A'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    ['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
+    ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
+    ['+'] = 63, ['-'] = 63, ['/'] = 64, ['_'] = 64,
+};
+static const signed char hex_values[256] = {
+    ['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+    ['A'] = 11, 12, 13, 14, 15, 16,
+    ['a'] = 11, 12, 13, 14, 15, 16,
+};
+/* clang-format on */
+
 static int base64_value(char c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+    return base64_values[(unsigned char)c] - 1;
 }
 
 /* What may stand between two digits: a line end, or before "/" the backslash of JSON. */
@@ -134,10 +153,7 @@ static size_t decode_base64(struct decoder *decoder, size_t at, unsigned skipped
 }
 
 static int hex_value(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    return hex_values[(unsigned char)c] - 1;
 }
 
 /* What may stand between two bytes: one sign or two, "0x". */
@@ -208,7 +224,8 @@ static size_t decode_line(struct decoder *decoder, size_t at) {
     size_t ahead = at, last = SIZE_MAX; /* how far it was looked for escaped bytes, and where the last one was */
     while (at < decoder->n && decoder->text[at] != '\n') {
         for (; ahead < decoder->n && ahead < at + NEAR_BYTES; ahead++)
-            if (is_escape(decoder, ahead) || skip_joint(decoder, ahead) > ahead)
+            if ((decoder->text[ahead] == '%' || decoder->text[ahead] == '=') &&
+                (is_escape(decoder, ahead) || skip_joint(decoder, ahead) > ahead))
                 last = ahead;
         if (last != SIZE_MAX && at < last + NEAR_BYTES) {
             at = take_quoted(decoder, at);
