@@ -68,20 +68,13 @@ static json_t *made(struct reader *reader, json_t *json) {
     return json;
 }
 
-static int hex_digit(unsigned char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The code unit of an escape, \u and four digits, at text, or -1. */
 static int32_t hex_escape(const unsigned char *text, const unsigned char *end) {
     if (end - text < 6 || text[0] != '\\' || text[1] != 'u')
         return -1;
     int32_t unit = 0;
     for (int i = 2; i < 6; i++) {
-        int digit = hex_digit(text[i]);
+        int digit = text_hex_value((char)text[i]);
         if (digit < 0)
             return -1;
         unit = unit * 16 + digit;

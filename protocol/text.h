@@ -70,4 +70,10 @@ const char *text_in(const json_t *object, const char *key);
  */
 size_t text_whole_utf8(const void *bytes, size_t n);
 
+/* The value of a hexadecimal digit; -1 for any other character. */
+static inline int text_hex_value(char c) {
+    const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
+    return digit < 10 ? (int)digit : letter < 6 ? (int)letter + 10 : -1;
+}
+
 #endif

@@ -8,6 +8,8 @@
 
 #include "encoded.h"
 
+#include "protocol/text.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -102,11 +104,6 @@ static const signed char base64_values[256] = {
     ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
     ['+'] = 63, ['-'] = 63, ['/'] = 64, ['_'] = 64,
 };
-static const signed char hex_values[256] = {
-    ['0'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-    ['A'] = 11, 12, 13, 14, 15, 16,
-    ['a'] = 11, 12, 13, 14, 15, 16,
-};
 /* clang-format on */
 
 static int base64_value(char c) {
@@ -152,10 +149,6 @@ static size_t decode_base64(struct decoder *decoder, size_t at, unsigned skipped
     return at;
 }
 
-static int hex_value(char c) {
-    return hex_values[(unsigned char)c] - 1;
-}
-
 /* What may stand between two bytes: one sign or two, "0x". */
 static size_t skip_between_hex(const struct decoder *decoder, size_t at) {
     const size_t most = at + 2;
@@ -170,8 +163,9 @@ static size_t skip_between_hex(const struct decoder *decoder, size_t at) {
 /* As decode_base64(). */
 static size_t decode_hex(struct decoder *decoder, size_t at, unsigned skipped) {
     size_t end = at + skipped;
-    while (end + 2 <= decoder->n && hex_value(decoder->text[end]) >= 0 && hex_value(decoder->text[end + 1]) >= 0) {
-        const int byte = hex_value(decoder->text[end]) << 4 | hex_value(decoder->text[end + 1]);
+    while (end + 2 <= decoder->n && text_hex_value(decoder->text[end]) >= 0 &&
+           text_hex_value(decoder->text[end + 1]) >= 0) {
+        const int byte = text_hex_value(decoder->text[end]) << 4 | text_hex_value(decoder->text[end + 1]);
         take_byte(decoder, (unsigned char)byte, end, end + 2);
         end = skip_between_hex(decoder, end + 2);
     }
@@ -184,7 +178,8 @@ static size_t decode_hex(struct decoder *decoder, size_t at, unsigned skipped) {
  */
 static bool is_escape(const struct decoder *decoder, size_t at) {
     const char *text = decoder->text + at;
-    if (decoder->n - at < 3 || (text[0] != '%' && text[0] != '=') || hex_value(text[1]) < 0 || hex_value(text[2]) < 0)
+    if (decoder->n - at < 3 || (text[0] != '%' && text[0] != '=') || text_hex_value(text[1]) < 0 ||
+        text_hex_value(text[2]) < 0)
         return false;
     if (text[0] == '%')
         return true;
@@ -214,7 +209,7 @@ static size_t take_quoted(struct decoder *decoder, size_t at) {
         take_byte(decoder, (unsigned char)decoder->text[at], at, at + 1);
         return at + 1;
     }
-    const int byte = hex_value(decoder->text[at + 1]) << 4 | hex_value(decoder->text[at + 2]);
+    const int byte = text_hex_value(decoder->text[at + 1]) << 4 | text_hex_value(decoder->text[at + 2]);
     take_byte(decoder, (unsigned char)byte, at, at + 3);
     return at + 3;
 }
@@ -241,7 +236,7 @@ void encoded_find(const char *text, size_t n, enum encoded_way way, size_t least
     struct decoder decoder = {.text = text, .n = n, .to = encoded, .least = least, .piece.at = encoded->text.n};
     bool has_escapes = memchr(text, '%', n) || memchr(text, '=', n);
     for (size_t at = 0; at < n && (way != ENCODED_QUOTED || has_escapes);) {
-        if (way < ENCODED_QUOTED && (way < ENCODED_HEX ? base64_value(text[at]) : hex_value(text[at])) < 0) {
+        if (way < ENCODED_QUOTED && (way < ENCODED_HEX ? base64_value(text[at]) : text_hex_value(text[at])) < 0) {
             at++;
             continue;
         }

@@ -11,6 +11,7 @@
 
 #include "secrets_view.h"
 
+#include "protocol/text.h"
 #include "protocol/unseen.h"
 #include "protocol/utf8.h"
 
@@ -48,20 +49,13 @@ struct maker {
     struct secrets_view to; /* what is made */
 };
 
-static int hex_value(unsigned char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* digits hexadecimal ones at at. False where there are fewer. */
 static bool read_hex(const struct maker *maker, size_t at, size_t digits, uint32_t *ret_code) {
     uint32_t code = 0;
     if (maker->n - at < digits)
         return false;
     for (size_t i = 0; i < digits; i++) {
-        int value = hex_value(maker->text[at + i]);
+        int value = text_hex_value((char)maker->text[at + i]);
         if (value < 0)
             return false;
         code = code << 4 | (uint32_t)value;
