@@ -1,20 +1,23 @@
 """Peers of a kernel that speak ZMTP by hand, so that they do what no client does."""
 
+import contextlib
+import select
 import socket
 
 from kernels import STUCK_S
 
 
-ROOM = 1 << 16  # of a peer's buffer, which Linux would let grow to 32 MiB and more
+ROOM = 1 << 16  # of a subscriber's buffer, which Linux would let grow to 32 MiB and more
 
 
 def dial(kernel, channel):
-    """A connection to a channel, over which nothing was said yet. What its end does not read stays with the kernel."""
+    """A connection to a channel, over which nothing was said yet. What a subscriber leaves stays with the kernel."""
     info = kernel.client.get_connection_info()
     port = info[f"{channel}_port"]
     tcp = info["transport"] == "tcp"
     found = socket.socket(socket.AF_INET if tcp else socket.AF_UNIX)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
+    if channel == "iopub":
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
     found.settimeout(STUCK_S)
     found.connect((info["ip"], port) if tcp else f"{info['ip']}-{port}")
     return found
@@ -55,6 +58,12 @@ class Stranger:
             return False
         self.sent += len(data)
         return True
+
+    def take(self):
+        """Takes what has arrived: once a peer's buffer is full, Linux may let it send no more, and no cap is met."""
+        with contextlib.suppress(ConnectionResetError):
+            while select.select([self.socket], [], [], 0)[0] and self.socket.recv(ROOM):
+                pass
 
     def close(self):
         self.socket.close()
