@@ -9,6 +9,7 @@
 
 #include "loop.h"
 
+#include "base/slices.h"
 #include "kernel/base/clock.h"
 #include "kernel/control_travel.h"
 #include "kernel/dispatch.h"
@@ -19,7 +20,6 @@
 #include "kernel/run/input.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/run/work.h"
-#include "sandbox/sandbox.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -142,7 +142,7 @@ static void tick_running(struct kernel *kernel, struct exchange *const *exchange
 
 /*
  * What is served while the sandbox has long work: control, subscriptions, signals, and the limits of cells that
- * run. Nothing begins or ends. See: sandbox_serve() in sandbox.h.
+ * run. Nothing begins or ends. See: slices_serve().
  */
 static void serve_meanwhile(void *arg, int wait_ms) {
     struct kernel *kernel = arg;
@@ -179,7 +179,7 @@ static int turn(struct kernel *kernel) {
         poll_set_deadline(&set, 0);
     kernel->has_served = false;
     int r = poll_set_turn(&set);
-    sandbox_served();
+    slices_served();
     int64_t now_us = clock_us();
     watchdog_stop_clock(&kernel->runner, backpressure_tick(&jupyter->backpressure, now_us));
     info_tick(&kernel->info, jupyter, now_us);
@@ -195,9 +195,9 @@ static int turn(struct kernel *kernel) {
 
 int loop_run(struct kernel *kernel) {
     int r = 0;
-    sandbox_serve(serve_meanwhile, kernel);
+    slices_serve(serve_meanwhile, kernel);
     while (r == 0 && !kernel->stopping)
         r = turn(kernel);
-    sandbox_serve(NULL, NULL);
+    slices_serve(NULL, NULL);
     return r;
 }

@@ -15,7 +15,9 @@
  * named ret_, and are untouched on failure. Nothing here waits for code of a
  * cell; every call is bounded by the kernel's own work: some milliseconds, and at the
  * end of a session's own cell as long as its files take to be kept or put back; but
- * others get their turn meanwhile: sandbox_serve().
+ * others get their turn meanwhile (base/slices.h), who may call cell_measure(),
+ * cell_measure_last(), cell_kill(), cell_signal() and what only tells something, and
+ * no other function here.
  *
  * See: docs/sandbox.md, ptrace(2), namespaces(7), compel in CRIU.
  */
@@ -39,18 +41,6 @@ struct cell;
  * any other it does nothing.
  */
 void sandbox_begin(void);
-
-/*
- * Who is to be served while a call of the same thread takes long: turn is called each
- * time that some milliseconds have passed since sandbox_served() or its own end, and
- * waits at most wait_ms for something to do. It may call cell_measure(), cell_measure_last(), cell_kill(),
- * cell_signal() and what only tells something, and no other function here. NULL for nobody.
- */
-typedef void sandbox_turn(void *arg, int wait_ms);
-void sandbox_serve(sandbox_turn *turn, void *arg);
-
-/* All have just been served. */
-void sandbox_served(void);
 
 /*
  * What fails here fills an error with the step that failed, its errno (0 where the

@@ -8,6 +8,7 @@
 
 #include "account.h"
 
+#include "base/errand.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/budget.h"
 #include "kernel/run/cache.h"
@@ -31,4 +32,12 @@ json_t *account_end(struct accounts *accounts, const struct session *session, st
     bool recorded = recording_store(accounts, run, report, cache_key(run, report));
     json_object_set_new(report, "record", json_boolean(recorded));
     return report;
+}
+
+static void tidy(void *records) {
+    records_tidy(records);
+}
+
+void account_tidy(struct accounts *accounts) {
+    errand_do(tidy, &accounts->records);
 }

@@ -24,4 +24,7 @@ void account_begin(struct accounts *accounts, struct run *run);
  */
 json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run);
 
+/* Once a run has its reply: makes room for the record of the next one. */
+void account_tidy(struct accounts *accounts);
+
 #endif

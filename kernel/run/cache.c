@@ -12,6 +12,7 @@
 
 #include "cache.h"
 
+#include "base/errand.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/digest.h"
 #include "kernel/run/accounts.h"
@@ -116,6 +117,19 @@ static bool is_plain(const struct run *run) {
     return run->asked.spec.fresh && !run->asked.silent && json_object_size(expressions) == 0;
 }
 
+/* What the thread gets that looks for a result, which may be as long as outputs may. */
+struct looking {
+    struct records *records;
+    const char *key;
+    int64_t since_ms;
+    json_t *found;
+};
+
+static void look(void *arg) {
+    struct looking *looking = arg;
+    looking->found = records_find_cached(looking->records, looking->key, looking->since_ms);
+}
+
 void cache_look(struct accounts *accounts, struct run *run) {
     int64_t ttl = ttl_ms(accounts, run);
     if (json_object_size(accounts->config->variables) > 0)
@@ -123,8 +137,11 @@ void cache_look(struct accounts *accounts, struct run *run) {
     if (ttl == 0 || !is_plain(run) || !accounts->records.db || !accounts->environment)
         return;
     make_key(accounts, run);
-    if (run->result.cache_key[0])
-        run->result.cached = records_find_cached(&accounts->records, run->result.cache_key, clock_date_ms() - ttl);
+    if (!run->result.cache_key[0])
+        return;
+    struct looking looking = {&accounts->records, run->result.cache_key, clock_date_ms() - ttl, NULL};
+    errand_do(look, &looking);
+    run->result.cached = looking.found;
 }
 
 const char *cache_key(const struct run *run, const json_t *report) {

@@ -58,7 +58,7 @@ static void end_comm(struct run *run) {
 }
 
 static void after_comm(struct run *run) {
-    records_tidy(&run->runner->accounts->records);
+    account_tidy(run->runner->accounts);
 }
 
 const struct cell_kind comm_cell = {

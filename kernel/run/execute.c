@@ -310,7 +310,7 @@ static void end_execute(struct run *run) {
 /* Also stores the code of a cell that was rolled back, so that the user can recall and correct it. */
 static void after_execute(struct run *run) {
     struct runner *runner = run->runner;
-    records_tidy(&runner->accounts->records);
+    account_tidy(runner->accounts);
     if (run->asked.counts && run->asked.code)
         history_store(runner->history, run->asked.execution_count, run->asked.code);
 }

@@ -5,10 +5,14 @@
  * split between two of them. A file with a secret is not stored, only its digest,
  * because the redacted text would be a different file. A record in which anything
  * was redacted has no cache key, because it is not the exact result any more.
+ *
+ * A thread does all this, because each byte is looked at many times, and other kernels
+ * may have the database locked: nothing that it reads changes until it is done.
  */
 
 #include "recording.h"
 
+#include "base/errand.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/digest.h"
 #include "kernel/records/redact.h"
@@ -205,37 +209,56 @@ static bool did_run(const struct run *run) {
            result->outcome != OUTCOME_SANDBOX;
 }
 
-bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
+/* What the thread gets that makes a record and stores it. */
+struct storing {
+    struct accounts *accounts;
+    const struct run *run;
+    const json_t *report;
+    const char *cache_key;
+    int64_t wall_ms;
+    bool stored;
+};
+
+static void store(void *arg) {
+    struct storing *storing = arg;
+    struct accounts *accounts = storing->accounts;
+    const struct run *run = storing->run;
     char summary[SUMMARY_BYTES];
-    int64_t wall_ms = (run->result.ended_us - run->started_us) / CLOCK_MS;
-    struct files *files __attribute__((cleanup(files_free))) = NULL;
-    bool stored = false;
-    if (!run->asked.silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
-        json_auto_t *body = make_body(accounts, run, report, files);
-        summarize(body, summary, sizeof summary);
-        bool whole = !is_redacted(json_object_get(body, "redacted")); /* the cache must return the exact result */
-        const struct record record = {
-            .run_id = run->run_id,
-            .session_id = accounts->session_id,
-            .task = run->asked.spec.task,
-            .outcome = outcome_row(run->result.outcome)->name,
-            .started = run->started,
-            .started_ms = clock_date_ms() - wall_ms,
-            .wall_ms = wall_ms,
-            .artifact_bytes = artifact_bytes(report),
-            .summary = summary,
-            .cache_key = whole ? cache_key : "",
-            .environment_sha256 = accounts->environment_sha256,
-            .environment = accounts->environment,
-            .body = body,
-            .inputs = files->inputs,
-            .n_inputs = files->n,
-            .ran = did_run(run),
-        };
-        stored = body && records_store(&accounts->records, &record) == 0;
-    }
-    if (!stored && did_run(run))
+    struct files *files __attribute__((cleanup(files_free))) = calloc(1, sizeof *files);
+    if (!files)
+        return;
+    json_auto_t *body = make_body(accounts, run, storing->report, files);
+    summarize(body, summary, sizeof summary);
+    bool whole = !is_redacted(json_object_get(body, "redacted")); /* the cache must return the exact result */
+    const struct record record = {
+        .run_id = run->run_id,
+        .session_id = accounts->session_id,
+        .task = run->asked.spec.task,
+        .outcome = outcome_row(run->result.outcome)->name,
+        .started = run->started,
+        .started_ms = clock_date_ms() - storing->wall_ms,
+        .wall_ms = storing->wall_ms,
+        .artifact_bytes = artifact_bytes(storing->report),
+        .summary = summary,
+        .cache_key = whole ? storing->cache_key : "",
+        .environment_sha256 = accounts->environment_sha256,
+        .environment = accounts->environment,
+        .body = body,
+        .inputs = files->inputs,
+        .n_inputs = files->n,
+        .ran = did_run(run),
+    };
+    storing->stored = body && records_store(&accounts->records, &record) == 0;
+}
+
+bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
+    const int64_t wall_ms = (run->result.ended_us - run->started_us) / CLOCK_MS;
+    struct storing storing = {
+        .accounts = accounts, .run = run, .report = report, .cache_key = cache_key, .wall_ms = wall_ms};
+    if (!run->asked.silent && accounts->records.db)
+        errand_do(store, &storing);
+    if (!storing.stored && did_run(run))
         budget_count(accounts, run->asked.spec.task,
                      &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
-    return stored;
+    return storing.stored;
 }

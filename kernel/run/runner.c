@@ -201,7 +201,7 @@ static void add_run(struct runner *runner, struct run *run) {
     show(runner);
 }
 
-/* One that comes while others are served (sandbox_serve()) waits for the end of what the sandbox does for the run. */
+/* One that comes while others are served (slices_serve()) waits for the end of what the sandbox does for the run. */
 static void interrupt(struct run *run) {
     const bool works = run->now.phase == RUN_WORKS && run->now.exchange.state != EXCHANGE_DONE;
     run->now.interrupted = !works && run->now.phase != RUN_FAILED;

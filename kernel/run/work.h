@@ -19,7 +19,7 @@ void work_watch(struct run *run, struct poll_set *set);
 /* Does what is due: then the run works, collects (collect.h), or is over. */
 void work_tick(struct run *run, int64_t now_us);
 
-/* The same while the sandbox has long work for another run (sandbox_serve()): a cell over a limit is killed, and all
+/* The same while the sandbox has long work for another run (slices_serve()): a cell over a limit is killed, and all
  * that ends it is left to work_tick(). */
 void work_meanwhile(struct run *run, int64_t now_us);
 

@@ -129,7 +129,7 @@ void exchange_watch(struct exchange *exchange, struct poll_set *set);
 /* Takes some frames, and does what is due. */
 void exchange_tick(struct exchange *exchange, int64_t now_us);
 
-/* The same where nothing may be discarded (sandbox_serve()): a cell over its time or a limit is killed. */
+/* The same where nothing may be discarded (slices_serve()): a cell over its time or a limit is killed. */
 void exchange_meanwhile(struct exchange *exchange, int64_t now_us);
 
 #endif

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "io.h"
 
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,15 +92,6 @@ int system_pidfd_getfd(int pidfd, int fd) {
 
 int system_pidfd_signal(int pidfd, int signal) {
     return result(syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0));
-}
-
-int system_pidfd_await(int pidfd, int timeout_ms) {
-    struct pollfd fd = {.fd = pidfd, .events = POLLIN};
-    int n;
-    do
-        n = poll(&fd, 1, timeout_ms);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? -errno : n == 0 ? -ETIMEDOUT : 0;
 }
 
 int system_write_file(int dir_fd, const char *path, const char *text) {

@@ -48,9 +48,6 @@ int system_pidfd_getfd(int pidfd, int fd);
 /* Sends a signal by pidfd. 0 or -errno. See: pidfd_send_signal(2). */
 int system_pidfd_signal(int pidfd, int signal);
 
-/* Waits at most timeout_ms, anew after a signal, for the end of a process by pidfd. 0, -ETIMEDOUT, or -errno. */
-int system_pidfd_await(int pidfd, int timeout_ms);
-
 /* Writes text to a file that exists, in one write(2), below dir_fd. 0 or -errno. */
 int system_write_file(int dir_fd, const char *path, const char *text);
 

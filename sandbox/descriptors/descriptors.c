@@ -21,7 +21,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/anon_inodes.h"

@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/directory.h"
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/files/mirror.h"
 #include "sandbox/files/overlay.h"
 

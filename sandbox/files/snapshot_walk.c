@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/files/tree.h"
 
 #include <errno.h>

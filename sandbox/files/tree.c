@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "copy_ahead.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/errand.h"
+#include "base/errand.h"
 #include "sandbox/image/huge_pages.h"
 #include "sandbox/process/mappings.h"
 #include "sandbox/process/process.h"

@@ -24,7 +24,7 @@
 #include "inject.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 

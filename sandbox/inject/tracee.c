@@ -9,7 +9,7 @@
 #include "tracee.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>

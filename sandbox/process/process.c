@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
-#include "sandbox/base/slices.h"
+#include "base/slices.h"
 #include "sandbox/base/system.h"
 
 #include <errno.h>

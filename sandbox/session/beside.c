@@ -8,7 +8,8 @@
 #define _GNU_SOURCE
 #include "beside.h"
 
-#include "sandbox/base/errand.h"
+#include "base/errand.h"
+#include "base/slices.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/limits/resources.h"
@@ -89,7 +90,7 @@ bool beside_settle(struct session *session) {
         struct beside_place *place = &session->beside[i];
         if (place->killed.n > 0)
             killed_reap(&place->killed);
-        if (place->ending_fd >= 0 && system_pidfd_await(place->ending_fd, 0) == 0)
+        if (place->ending_fd >= 0 && slices_await(place->ending_fd, 0) == 0)
             begin_removing(place);
         if (place->removing && errand_result(place->removing))
             end_removing(place);

@@ -12,8 +12,8 @@
 #include "cell.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/errand.h"
-#include "sandbox/base/slices.h"
+#include "base/errand.h"
+#include "base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/locks.h"
@@ -142,7 +142,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
 }
 
 bool cell_is_whole(const struct cell *cell) {
-    bool whole = tracee_check_stopped(cell->keeper) == 0 && system_pidfd_await(cell->init.pidfd, 0) == -ETIMEDOUT;
+    bool whole = tracee_check_stopped(cell->keeper) == 0 && slices_await(cell->init.pidfd, 0) == -ETIMEDOUT;
     for (size_t i = 0; whole && i < cell->n_tids; i++)
         whole = tracee_check_stopped(cell->tids[i]) == 0;
     return whole;

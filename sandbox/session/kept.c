@@ -5,7 +5,7 @@
 #include "kept.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/errand.h"
+#include "base/errand.h"
 #include "sandbox/base/step.h"
 #include "sandbox/descriptors/left.h"
 #include "sandbox/descriptors/locks.h"

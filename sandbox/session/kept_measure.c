@@ -12,7 +12,7 @@
  * than all before it as its cell has written, and one that goes takes nothing away.
  */
 #include "sandbox/base/difference.h"
-#include "sandbox/base/errand.h"
+#include "base/errand.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
 #include "sandbox/session/kept.h"

@@ -19,8 +19,8 @@
 #include "zygote.h"
 
 #include "base/cleanup.h"
+#include "base/slices.h"
 #include "sandbox/base/difference.h"
-#include "sandbox/base/slices.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
@@ -460,11 +460,11 @@ void zygote_stop(struct zygote *zygote) {
     auto_fd cage_fd = zygote->cage > 0 ? system_pidfd_open(zygote->cage) : -1;
     auto_fd zygote_fd = zygote->pid > 0 ? system_pidfd_open(zygote->pid) : -1;
     if (cage_fd >= 0 && system_pidfd_signal(cage_fd, SIGKILL) == 0)
-        (void)system_pidfd_await(cage_fd, STOP_MS);
+        (void)slices_await(cage_fd, STOP_MS);
     close_fd(&zygote->socket);
     close_fd(&zygote->files_fd);
     if (zygote_fd >= 0)
-        (void)system_pidfd_await(zygote_fd, STOP_MS);
+        (void)slices_await(zygote_fd, STOP_MS);
     if (zygote->pid > 0) {
         kill(zygote->pid, SIGKILL);
         waitpid(zygote->pid, NULL, 0);

@@ -14,6 +14,7 @@ NAMES = f"{BYTES}\nfor i in range(200): os.link('/tmp/f', f'/tmp/{{i}}')"
 PROCESSES = f"{MAPPINGS}\nfor _ in range(100):\n    if os.fork() == 0:\n        import signal\n        signal.pause()"
 REMOVES = "import shutil\nshutil.rmtree('/tmp/d')"
 DIES = "os.kill(os.getpid(), 9)"
+PRINTS = "import os\nfor _ in range(16): print(os.urandom(1 << 17).hex())"
 
 # What cells leave; and what then takes long: to undo the last of them, or the end of a cell, which has run up to there.
 UNDONE = {
@@ -25,6 +26,7 @@ ENDED = {
     "files that a rollback puts back": (FILES, REMOVES, DIES),
     "names of one file that a rollback puts back": (NAMES, "f = open('/tmp/f', 'r+b')\nf.write(b'x')\nf.flush()", DIES),
     "mappings of processes that a cell leaves": ("", PROCESSES, ""),
+    "output that is recorded": ("", PRINTS, ""),
 }
 AT_LEAST = 8  # replies, of dozens: a kernel that does one thing at a time gives two, and up to six while it measures
 
@@ -45,9 +47,9 @@ def ask_until_replied(kernel, request):
     return answered
 
 
-def start_and_hold(kernel, code, end=""):
+def start_and_hold(kernel, code, end="", asks=None):
     """A cell that has run its code, and goes on to its end once its question is answered; its request."""
-    request = kernel.send(f"{code}\ninput()\n{end}", allow_stdin=True)
+    request = kernel.send_asking(f"{code}\ninput()\n{end}", asks or {}, allow_stdin=True)
     kernel.client.get_stdin_msg(timeout=STUCK_S)
     return request
 
@@ -70,6 +72,14 @@ def test_control_is_answered_while_a_cell_ends(kernel, kind):
     has, code, end = ENDED[kind]
     kernel.good(has)
     request = start_and_hold(kernel, code, end)
+    kernel.client.input("")
+    check_control(kernel, request)
+
+
+def test_control_is_answered_while_files_of_a_run_are_recorded(kernel):
+    text = "".join(f"{i} {i * i} {i ** 3}\n" for i in range(100_000))
+    files = [{"path": f"{i}.txt", "text": text} for i in range(4)]
+    request = start_and_hold(kernel, "", asks={"files": files})
     kernel.client.input("")
     check_control(kernel, request)
 

@@ -2,6 +2,7 @@
 
 #include "fake_clock.h"
 
+#include "base/slices.h"
 #include "kernel/base/clock.h"
 
 #include <errno.h>
@@ -446,28 +447,13 @@ int session_capture(struct session *session, struct error *ret_error) {
     return planned(plan.capture, plan.detail, ret_error);
 }
 
-/* Who is served while something takes long; of the thread of the kernel's loop. */
-static struct {
-    sandbox_turn *turn;
-    void *arg;
-} served;
-
-void sandbox_serve(sandbox_turn *turn, void *arg) {
-    served.turn = turn;
-    served.arg = arg;
-}
-
-void sandbox_served(void) {
-}
-
 /* Some turns of the others pass meanwhile. */
 static void take_long(const struct fake_plan *plan, int64_t us) {
     for (int i = 0; us > 0 && i < TURNS; i++) {
         fake_clock_put_forward(us / TURNS);
         if (plan->meanwhile)
             plan->meanwhile();
-        if (served.turn)
-            served.turn(served.arg, 0);
+        slices_wait();
     }
 }
 

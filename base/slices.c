@@ -6,10 +6,9 @@
 #define _GNU_SOURCE
 #include "slices.h"
 
-#include "sandbox/base/system.h"
-#include "sandbox/sandbox.h"
-
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@
 enum { STEP_MS = 10, WAIT_MS = 2 };
 
 static _Thread_local struct {
-    sandbox_turn *turn;
+    slices_turn *turn;
     void *arg;
     int64_t last_ms; /* when others had their turn last */
     bool is_turning;
@@ -29,13 +28,13 @@ static int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void sandbox_serve(sandbox_turn *turn, void *arg) {
+void slices_serve(slices_turn *turn, void *arg) {
     others.turn = turn;
     others.arg = arg;
-    sandbox_served();
+    slices_served();
 }
 
-void sandbox_served(void) {
+void slices_served(void) {
     others.last_ms = now_ms();
 }
 
@@ -43,7 +42,7 @@ static void turn(int wait_ms) {
     others.is_turning = true;
     others.turn(others.arg, wait_ms);
     others.is_turning = false;
-    sandbox_served();
+    slices_served();
 }
 
 void slices_step(void) {
@@ -58,12 +57,21 @@ void slices_wait(void) {
         usleep(WAIT_MS * 1000);
 }
 
-int slices_await(int pidfd, int timeout_ms) {
+static int await_readable(int fd, int timeout_ms) {
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    int n;
+    do
+        n = poll(&readable, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n == 0 ? -ETIMEDOUT : 0;
+}
+
+int slices_await(int fd, int timeout_ms) {
     const int64_t begun_ms = now_ms();
-    int r = system_pidfd_await(pidfd, others.turn ? STEP_MS / 2 : timeout_ms);
+    int r = await_readable(fd, others.turn && timeout_ms > STEP_MS / 2 ? STEP_MS / 2 : timeout_ms);
     while (r == -ETIMEDOUT && now_ms() - begun_ms < timeout_ms) {
         slices_wait();
-        r = system_pidfd_await(pidfd, 0);
+        r = await_readable(fd, 0);
     }
     return r;
 }

@@ -1,5 +1,7 @@
-/* Work for a thread, awaited, looked for, and left behind at either moment. */
-#include "sandbox/base/errand.h"
+/* Work for a thread, awaited, looked for, left behind at either moment, and waited for while others are served. */
+#include "base/errand.h"
+
+#include "base/slices.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -75,8 +77,32 @@ static void test_work_that_is_left_ends_by_itself(void **state) {
     errand_leave(NULL);
 }
 
+static void tell_once(void *arg, int wait_ms) {
+    const struct work *work = arg;
+    (void)wait_ms;
+    tell(work->until_fd);
+}
+
+/* The work ends only if others have a turn. */
+static void test_others_have_their_turns_while_one_waits_for_work(void **state) {
+    struct work *work = make_work();
+    (void)state;
+    slices_serve(tell_once, work);
+    errand_do(answer_once_told, work);
+    slices_serve(NULL, NULL);
+    assert_int_equal(work->answer, 42);
+    work->answer = 0;
+    tell(work->until_fd);
+    errand_do(answer_once_told, work); /* there is nobody to be served */
+    assert_int_equal(work->answer, 42);
+    close(work->until_fd);
+    close(work->done_fd);
+    free(work);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_result_is_there_once_the_work_is_done),
-                                       cmocka_unit_test(test_work_that_is_left_ends_by_itself)};
+                                       cmocka_unit_test(test_work_that_is_left_ends_by_itself),
+                                       cmocka_unit_test(test_others_have_their_turns_while_one_waits_for_work)};
     return cmocka_run_group_tests_name("errand", tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Whoever serves others has a turn once some milliseconds have passed, and none within a turn or in another thread. */
-#include "sandbox/base/slices.h"
-
-#include "sandbox/sandbox.h"
+#include "base/slices.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -33,13 +31,13 @@ static void turn(void *arg, int wait_ms) {
 static int set_up(void **state) {
     (void)state;
     n_turns = 0;
-    sandbox_serve(turn, &n_turns);
+    slices_serve(turn, &n_turns);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    sandbox_serve(NULL, NULL);
+    slices_serve(NULL, NULL);
     return 0;
 }
 
@@ -54,7 +52,7 @@ static void test_no_turn_comes_before(void **state) {
     (void)state;
     for (int step = 0; step < 1000; step++, now_ms++) {
         slices_step();
-        sandbox_served();
+        slices_served();
     }
     assert_int_equal(n_turns, 0);
 }

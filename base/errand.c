@@ -6,10 +6,14 @@
 #define _GNU_SOURCE
 #include "errand.h"
 
+#include "base/slices.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+enum { PATIENCE_MS = 5 }; /* in which most are done, and nobody else needs a turn */
 
 enum progress { WORKS, DONE, LEFT };
 
@@ -34,16 +38,19 @@ static void *do_work(void *arg) {
     return NULL;
 }
 
-struct errand *errand_begin(void (*work)(void *arg), void *arg) {
-    struct errand *errand = calloc(1, sizeof *errand);
-    if (!errand)
-        return NULL;
+static void begin(struct errand *errand, void (*work)(void *arg), void *arg) {
     errand->work = work;
     errand->arg = arg;
     atomic_init(&errand->progress, WORKS);
     errand->is_thread = pthread_create(&errand->thread, NULL, do_work, errand) == 0;
     if (!errand->is_thread)
         (void)do_work(errand);
+}
+
+struct errand *errand_begin(void (*work)(void *arg), void *arg) {
+    struct errand *errand = calloc(1, sizeof *errand);
+    if (errand)
+        begin(errand, work, arg);
     return errand;
 }
 
@@ -76,4 +83,12 @@ void errand_leave(struct errand *errand) {
         pthread_detach(errand->thread);
     if (atomic_exchange(&errand->progress, LEFT) == DONE)
         errand_free(errand);
+}
+
+void errand_do(void (*work)(void *arg), void *arg) {
+    struct errand errand;
+    begin(&errand, work, arg);
+    while (!errand_await_for(&errand, PATIENCE_MS))
+        slices_wait();
+    errand_await(&errand);
 }

@@ -6,8 +6,8 @@
  *
  * See: pthread_create(3), pthread_detach(3).
  */
-#ifndef PETRI_SANDBOX_BASE_ERRAND_H
-#define PETRI_SANDBOX_BASE_ERRAND_H
+#ifndef PETRI_BASE_ERRAND_H
+#define PETRI_BASE_ERRAND_H
 
 #include "base/cleanup.h"
 
@@ -32,5 +32,11 @@ void *errand_await_for(struct errand *errand, int ms);
 
 /* Gives it up, done or not: then its thread frees it. NULL is allowed. */
 void errand_leave(struct errand *errand);
+
+/*
+ * Has a thread do work(arg), and returns once it is done; others get their turns meanwhile (slices.h), who touch
+ * nothing that the work does. arg is borrowed. Where there can be no thread the work is done at once.
+ */
+void errand_do(void (*work)(void *arg), void *arg);
 
 #endif
