@@ -9,6 +9,7 @@
 
 #include "travel.h"
 
+#include "base/slices.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/log.h"
 #include "kernel/base/sandbox_error.h"
@@ -29,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100, AGAIN_MS = 5 };
+enum { LOST_NAMES_BYTES = 256, SHORT_PART = 8, SHORT_BYTES = 64 << 20, OVER_MS = 100, AGAIN_MS = 5, PATIENCE_S = 10 };
 
 static void drop(void *arg, struct kept_image *image) {
     struct runner *runner = arg;
@@ -109,8 +110,12 @@ uint64_t travel_kept_bytes(const struct runner *runner) {
 }
 
 /* Measuring takes long, so there is a bound first, which is too high by what cells have that run, and more. */
+static uint64_t bound_bytes(const struct runner *runner) {
+    return with_states(runner, session_kept_bound(runner->session));
+}
+
 static bool may_be_over_memory(const struct runner *runner) {
-    const uint64_t bound = with_states(runner, session_kept_bound(runner->session));
+    const uint64_t bound = bound_bytes(runner);
     return !is_little(runner, bound) && bound > most_bytes(runner);
 }
 
@@ -134,15 +139,31 @@ static void tell_lost(const struct runner *runner, const char *lost) {
     iopub_stream(runner->jupyter, NULL, "stderr", line, (size_t)n);
 }
 
+/*
+ * Whether that is measured by now. If it may be half as much again, the next cell waits for it, and others are served:
+ * cells that follow each other could add more than is dropped.
+ */
+static bool measure(const struct runner *runner, int64_t until_us, uint64_t *ret_bytes) {
+    uint64_t bytes;
+    bool measured;
+    while (!(measured = session_measure_kept(runner->session, &bytes)) &&
+           bound_bytes(runner) > most_bytes(runner) / 2 * 3 && clock_us() < until_us)
+        slices_wait();
+    if (measured)
+        *ret_bytes = with_states(runner, bytes);
+    return measured;
+}
+
 /* Drops what is over it, as far as it is measured. Whether there is nothing more to drop. */
 static bool drop_measured(struct runner *runner, char lost[LOST_NAMES_BYTES]) {
+    const int64_t until_us = clock_us() + PATIENCE_S * CLOCK_S;
     uint64_t bytes;
     do {
         if (!may_be_over_memory(runner))
             return true;
-        if (!session_measure_kept(runner->session, &bytes))
+        if (!measure(runner, until_us, &bytes))
             return false;
-    } while (with_states(runner, bytes) > most_bytes(runner) && drop_one(runner, lost));
+    } while (bytes > most_bytes(runner) && drop_one(runner, lost));
     return true;
 }
 

@@ -44,6 +44,16 @@ def name_of(pid):
         return ""
 
 
+def held_bytes(pid):
+    """The memory of a process and all its descendants; what several have counts once."""
+    total = 0
+    for member in family(pid):
+        with contextlib.suppress(OSError):
+            lines = pathlib.Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+            total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    return total
+
+
 def open_all(pids):
     """Descriptors of processes; one that has just ended needs none."""
     found = []

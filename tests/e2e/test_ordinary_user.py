@@ -16,7 +16,7 @@ from branches import answer_next, begin, finish, wait_for_prints
 from kernels import STUCK_S, Interpreter, install, wait_for
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
-from travels import restore, run
+from travels import check_burst, restore, run
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
 
@@ -161,6 +161,10 @@ def test_states_hold_no_more_than_they_may_though_the_one_that_made_it_is_gone(u
     run(user_kernel, "del big")
     wait_for(lambda: user_kernel.control("petri_timeline_request", {})["bytes_kept"] < 100 << 20)
     assert user_kernel.value("x") == "3"
+
+
+def test_states_hold_no_more_than_they_may_while_cells_follow_each_other(user_kernel):
+    check_burst(user_kernel)
 
 
 def test_packages_that_are_not_listed_are_not_there(configure, start_as_user, shared_folder, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from conftest import shared_kernel as kernel  # noqa: F401
 from kernels import wait_for
 from processes import family
-from travels import branch, restore, run
+from travels import branch, check_burst, restore, run
 
 pytestmark = pytest.mark.xdist_group("time-travel-session")  # one process: the kernel is there once
 
@@ -166,6 +166,10 @@ def test_states_that_hold_too_much_go_and_the_newest_stay(start, configure):
     assert [FILL.format(n=n) for n in (4, 5, 6)] == there[-3:], there
     small.good("%undo 2")
     assert small.value("x, len(big) >> 20") == "(4, 60)"
+
+
+def test_states_hold_no_more_than_they_may_while_cells_follow_each_other(kernel):
+    check_burst(kernel)
 
 
 def test_cell_that_holds_much_and_fails_has_no_state_go(start, configure):

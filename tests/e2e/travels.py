@@ -5,6 +5,8 @@ after. check() goes to and fro between the two states in each way that there is,
 
 import dataclasses
 
+from processes import held_bytes
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -104,3 +106,18 @@ def check_branches(kernel, row, base):
 
 # The ways in which a row is tried.
 WAYS = {"in the session": check, "in branches": check_branches}
+
+
+def check_burst(kernel):
+    """States that hold much go as fast as others come, though many that hold little go first and no cell pauses."""
+    kernel.good("%limits history=200 history_memory=100M")
+    run(kernel, "big = bytearray(40 << 20)")
+    for n in range(30):
+        run(kernel, f"x = {n}")
+    before = held_bytes(kernel.pid)
+    requests = [kernel.send(f"big[:] = bytes([{n}]) * len(big)") for n in range(1, 25)]
+    for request in requests:
+        assert kernel.finish(request).ok
+    held = (held_bytes(kernel.pid) - before) >> 20
+    assert held < 400, held  # the limit, half of it, some cells; all of them are 960
+    assert kernel.value("big[0], big[-1]") == "(24, 24)"
