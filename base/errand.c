@@ -88,7 +88,7 @@ void errand_leave(struct errand *errand) {
 void errand_do(void (*work)(void *arg), void *arg) {
     struct errand errand;
     begin(&errand, work, arg);
-    while (!errand_await_for(&errand, PATIENCE_MS))
+    while (errand.is_thread && !errand_await_for(&errand, PATIENCE_MS))
         slices_wait();
     errand_await(&errand);
 }

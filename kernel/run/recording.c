@@ -209,13 +209,16 @@ static bool did_run(const struct run *run) {
            result->outcome != OUTCOME_SANDBOX;
 }
 
+static int64_t wall_ms_of(const struct run *run) {
+    return (run->result.ended_us - run->started_us) / CLOCK_MS;
+}
+
 /* What the thread gets that makes a record and stores it. */
 struct storing {
     struct accounts *accounts;
     const struct run *run;
     const json_t *report;
     const char *cache_key;
-    int64_t wall_ms;
     bool stored;
 };
 
@@ -223,6 +226,7 @@ static void store(void *arg) {
     struct storing *storing = arg;
     struct accounts *accounts = storing->accounts;
     const struct run *run = storing->run;
+    const int64_t wall_ms = wall_ms_of(run);
     char summary[SUMMARY_BYTES];
     struct files *files __attribute__((cleanup(files_free))) = calloc(1, sizeof *files);
     if (!files)
@@ -236,8 +240,8 @@ static void store(void *arg) {
         .task = run->asked.spec.task,
         .outcome = outcome_row(run->result.outcome)->name,
         .started = run->started,
-        .started_ms = clock_date_ms() - storing->wall_ms,
-        .wall_ms = storing->wall_ms,
+        .started_ms = clock_date_ms() - wall_ms,
+        .wall_ms = wall_ms,
         .artifact_bytes = artifact_bytes(storing->report),
         .summary = summary,
         .cache_key = whole ? storing->cache_key : "",
@@ -252,13 +256,11 @@ static void store(void *arg) {
 }
 
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
-    const int64_t wall_ms = (run->result.ended_us - run->started_us) / CLOCK_MS;
-    struct storing storing = {
-        .accounts = accounts, .run = run, .report = report, .cache_key = cache_key, .wall_ms = wall_ms};
+    const struct record_totals used = {.runs = 1, .wall_ms = wall_ms_of(run), .artifact_bytes = artifact_bytes(report)};
+    struct storing storing = {.accounts = accounts, .run = run, .report = report, .cache_key = cache_key};
     if (!run->asked.silent && accounts->records.db)
         errand_do(store, &storing);
     if (!storing.stored && did_run(run))
-        budget_count(accounts, run->asked.spec.task,
-                     &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
+        budget_count(accounts, run->asked.spec.task, &used);
     return storing.stored;
 }

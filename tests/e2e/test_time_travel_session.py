@@ -168,8 +168,8 @@ def test_states_that_hold_too_much_go_and_the_newest_stay(start, configure):
     assert small.value("x, len(big) >> 20") == "(4, 60)"
 
 
-def test_states_hold_no_more_than_they_may_while_cells_follow_each_other(kernel):
-    check_burst(kernel)
+def test_states_hold_no_more_than_they_may_while_cells_follow_each_other(start):
+    check_burst(start())
 
 
 def test_cell_that_holds_much_and_fails_has_no_state_go(start, configure):

@@ -328,7 +328,7 @@ static void cell_whose_first_thread_ended_loses_only_itself(struct live *live) {
     live_check_counter(live, 0);
 }
 
-/* That nobody waits for, as each is done by a thread: until this one is the only one. */
+/* Each is done by a thread, and nobody else waits for it: until ours is the only thread. */
 static void await_errands(void) {
     const int alone = 3; /* "." and ".." are listed, too */
     for (int i = 0; i < 10000 && live_count_entries("/proc/self/task") != alone; i++)
