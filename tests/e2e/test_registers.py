@@ -120,7 +120,8 @@ class Session:
         self.held, self.own = {}, None
         self.states = {}
         self.good(f"KIND, CODE, AT = {kind!r}, {code!r}, {at!r}\n{HELD}")
-        if kind == "tiles":  # used by a later cell for the first time
+        if kind == "tiles":  # used by a later cell for the first time, and in no state before this one
+            self.states.clear()
             self.good("assert ctypes.CDLL(None).syscall(*ASK_FOR_TILES) == 0")
 
     def note(self, cell):
