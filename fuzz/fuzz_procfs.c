@@ -47,7 +47,7 @@ static void check_mapping(struct procfs_text line) {
     INVARIANT(again.start == mapping.start && again.end == mapping.end && again.offset == mapping.offset);
     INVARIANT(again.inode == mapping.inode && again.protection == mapping.protection);
     INVARIANT(again.shared == mapping.shared && same_text(again.name, mapping.name));
-    INVARIANT(procfs_is_memory(again.name) == procfs_is_memory(mapping.name));
+    INVARIANT(procfs_is_deleted(again.name) == procfs_is_deleted(mapping.name));
     free(text);
 }
 

@@ -28,7 +28,7 @@ enum filter_kind {
     FILTER_ERRNO,  /* answered with an errno; normal life for libraries */
     FILTER_NOOP,   /* answered with 0 and not done: it is for a machine's sake, and a cell has none */
     FILTER_DENY,   /* the same, but worth telling: forbidden, not just missing */
-    FILTER_NOTIFY, /* let through, but told: what tries to reach the network */
+    FILTER_NOTIFY, /* let through, but told: what tries to reach the network, or makes memory */
     FILTER_TRACE,  /* made only by us in the image's memory, while we trace it; ENOSYS for code of cells */
 };
 
@@ -49,6 +49,9 @@ struct filter_row {
 
 extern const struct filter_row filter_rows[];
 extern const size_t filter_n_rows;
+
+/* In an argument that Linux doesn't look at: the call is one of those that only we make. */
+enum { FILTER_OURS = 0x6f757273 };
 
 /* What a filter decides of calls that no row names. */
 enum { FILTER_DEFAULT_ERRNO = 38 };

@@ -114,6 +114,7 @@ static int answer(int listener_fd, const struct seccomp_notif *notif, const stru
 int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid) {
     struct seccomp_notif notif = {0};
     struct denied_call call = {0};
+    *ret_call = call;
     if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif))
         return errno == ENOENT || errno == EINTR ? 0 : -errno;
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, notif.data.nr);

@@ -12,8 +12,9 @@
 
 /*
  * Takes one waiting call from the listener and answers it. ret_pid is the task
- * that made it, as we know it. 1, 0 where none is waiting any more or it is of
- * no interest (a connection to the sandbox's own loopback), or -errno.
+ * that made it, as we know it. 1; 0 where it was let through without more (a connection
+ * to the sandbox's own loopback, new memory), or where none is waiting any more, then
+ * its name is empty; or -errno.
  */
 int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid);
 

@@ -133,7 +133,7 @@ int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area,
 
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
                       const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files, struct error *ret_error) {
-    const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL, viewer};
+    const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL, viewer, image->may_hide};
     const struct descriptors_known known = {viewer, outputs, before ? before->keeper : 0,
                                             before ? &before->descriptors : NULL};
     int r = descriptors_dump(image->keeper, &known, &image->descriptors, ret_error);

@@ -31,6 +31,7 @@ struct image {
     struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
+    bool may_hide;                 /* private mappings may hold memory: a cell has made some, or may have */
     struct image_outputs *outputs; /* a reference; NULL: those of the session's first image */
     unsigned
         times_restored; /* how often the session has gone back to it; from the second time on its cells are copies */

@@ -12,6 +12,9 @@
  * mappings. Files that can't be written to cost nothing; of those that are only
  * read, the ones for which there is no room any more are withheld from cells.
  *
+ * Of private mappings those of memory are looked for, which takes a while where there
+ * are many libraries: so only if a cell may have made any.
+ *
  * Contents are put back in two rounds: first every file gives up the room that it
  * has gained, then every file gets what it has lost. So a cell that has filled the
  * disk can be undone without a free byte.
@@ -66,28 +69,41 @@ static size_t find_piece(const struct shared *shared, const struct mapping *mapp
     return i;
 }
 
+static int add_mapping_of(struct shared *shared, const struct mapping *mapping, size_t piece) {
+    int r = shared->n_mappings == SHARED_MAX_MAPPINGS
+                ? -E2BIG
+                : array_grow(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
+    if (r == 0)
+        shared->mapping[shared->n_mappings++] = (struct shared_mapping){.start = mapping->start,
+                                                                        .end = mapping->end,
+                                                                        .offset = mapping->offset,
+                                                                        .protection = mapping->protection,
+                                                                        .piece = piece};
+    return r;
+}
+
 static int add_memory(struct shared *shared, const struct mapping *mapping) {
     size_t i = find_piece(shared, mapping);
-    if (i >= SHARED_MAX_PIECES || shared->n_mappings == SHARED_MAX_MAPPINGS)
+    if (i >= SHARED_MAX_PIECES)
         return -E2BIG;
     int r = i < shared->n ? 0
                           : add_piece(shared, &(struct shared_piece){.inode = mapping->inode,
                                                                      .is_memory = mapping->is_memory,
                                                                      .descriptor = SHARED_NO_DESCRIPTOR});
-    if (r == 0)
-        r = array_grow(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
     if (r)
         return r;
     const uint64_t end = mapping->offset + (mapping->end - mapping->start);
     shared->piece[i].is_only_read = false;
     if (shared->piece[i].descriptor == SHARED_NO_DESCRIPTOR && shared->piece[i].bytes < end)
         shared->piece[i].bytes = end;
-    shared->mapping[shared->n_mappings++] = (struct shared_mapping){.start = mapping->start,
-                                                                    .end = mapping->end,
-                                                                    .offset = mapping->offset,
-                                                                    .protection = mapping->protection,
-                                                                    .piece = i};
-    return 0;
+    return add_mapping_of(shared, mapping, i);
+}
+
+/* Of memory that is open all counts by that. */
+static int add_private(struct shared *shared, const struct mapping *mapping) {
+    const size_t i = find_piece(shared, mapping);
+    const bool is_open = i < shared->n && shared->piece[i].descriptor != SHARED_NO_DESCRIPTOR;
+    return is_open ? 0 : add_mapping_of(shared, mapping, SHARED_NO_PIECE);
 }
 
 struct finding {
@@ -106,6 +122,8 @@ static int add_file(const struct finding *finding, const struct mapping *mapping
 static int add_mapping(void *arg, const struct mapping *mapping) {
     struct finding *finding = arg;
     const struct snapshot *files = finding->known->files;
+    if (!mapping->is_shared)
+        return add_private(finding->shared, mapping);
     if (mapping->is_memory)
         return add_memory(finding->shared, mapping);
     if (mapping->is_named || (files && snapshot_stands(files, mapping->inode)))
@@ -167,6 +185,8 @@ static void withhold(struct shared_piece *piece, struct descriptors *list) {
 
 static int check_size(struct shared *shared, struct descriptors *list, struct error *error) {
     uint64_t bytes = 0;
+    for (size_t i = 0; i < shared->n_mappings && bytes <= SHARED_MAX_BYTES; i++)
+        bytes += shared->mapping[i].piece == SHARED_NO_PIECE ? shared->mapping[i].end - shared->mapping[i].start : 0;
     for (size_t i = 0; i < shared->n && bytes <= SHARED_MAX_BYTES; i++)
         bytes += shared->piece[i].is_constant || shared->piece[i].is_only_read ? 0 : shared->piece[i].bytes;
     if (bytes > SHARED_MAX_BYTES)
@@ -213,7 +233,7 @@ int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *
             r = add_descriptor(pid, list, i, &shared, ret_error);
     }
     if (r == 0)
-        r = mappings_each(pid, add_mapping, &(struct finding){&shared, known, SHARED_MAX_NAMES});
+        r = mappings_each(pid, known->may_hide, add_mapping, &(struct finding){&shared, known, SHARED_MAX_NAMES});
     if (r == -E2BIG)
         r = step_failed(ret_error, STEP_DESCRIPTORS, ENOTSUP,
                         "more than %d pieces of shared memory and temporary files, or %d mappings of such",

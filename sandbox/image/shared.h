@@ -53,8 +53,9 @@ struct shared_piece {
 struct shared_mapping {
     uint64_t start, end, offset;
     int protection;
-    size_t piece;
+    size_t piece; /* or SHARED_NO_PIECE: it is private, of memory that is not open */
 };
+#define SHARED_NO_PIECE SIZE_MAX
 
 struct shared {
     size_t n;
@@ -64,11 +65,21 @@ struct shared {
     struct mapped_files mapped; /* files that have a name */
 };
 
+/* Memory that we have made for a cell, that is not open there, and has no more than what was mapped of it. */
+struct shared_own {
+    uint64_t inode, bytes;
+};
+struct shared_made {
+    size_t n;
+    struct shared_own *own;
+};
+
 /* What is known of the session's files before one looks. */
 struct shared_known {
     const struct snapshot *files;      /* NULL before there is one */
     const struct mapped_files *before; /* what the image before had mapped, or NULL */
     pid_t viewer;                      /* a process that sees them */
+    bool may_hide;                     /* there may be private mappings of memory */
 };
 
 void shared_fini(struct shared *shared);
@@ -82,9 +93,17 @@ int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *
                 struct error *ret_error) MUST_CHECK;
 
 /* Has a restorer's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
- * image's. 0 or -errno. */
+ * image's. made, whose rows are the caller's to free, takes what was made. 0 or -errno. */
 int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
-                   struct restorer *restorer) MUST_CHECK;
+                   struct restorer *restorer, struct shared_made *made) MUST_CHECK;
+
+/*
+ * Has a frozen task put memory of its own in the place of what is mapped of memory that is not open, but for what we had
+ * made: a page that is mapped of it holds all of it, and nobody can tell how much that is. Private mappings become
+ * anonymous. memory_fd is the task's; a restorer without a keeper will do. 0; -ENOMEM where there is no room; or -errno.
+ */
+int shared_settle(struct shared *shared, const struct shared_made *made, int memory_fd,
+                  struct restorer *restorer) MUST_CHECK;
 
 /*
  * Saves the contents of what cells share with an image: unlinked files, and

@@ -1,10 +1,12 @@
 /*
- * mappings.c - asks Linux for one shared mapping after the other, or reads the text of all.
+ * mappings.c - asks Linux for one mapping of a file after the other, or reads the text of all.
  *
  * Linux 6.11 has an ioctl that skips mappings of other kinds; before that maps is
- * read line by line. A file that is mapped read-only may still be made writable,
- * which neither tells: those are put aside, and the flags of smaps are read once
- * for all of them.
+ * read line by line. Memory is told by its device, which no file that a cell can
+ * name has; a name, which takes most of the time, is asked for only where it
+ * counts. A file that is mapped read-only may still be made writable, which
+ * neither tells: those are put aside, and the flags of smaps are read once for all
+ * of them.
  */
 #define _GNU_SOURCE
 #include "mappings.h"
@@ -16,8 +18,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 /* Of Linux 6.11 and later: the next mapping of a kind, without a text for all the others. */
@@ -27,7 +31,7 @@ struct procmap_query_arguments { /* struct procmap_query */
     uint64_t vma_name_addr, build_id_addr;
 };
 #define QUERY_MAPPING _IOWR('f', 17, struct procmap_query_arguments)
-enum { QUERY_SHARED = 0x08, QUERY_THIS_OR_NEXT = 0x10, QUERY_PROTECTION = 0x07 };
+enum { QUERY_PROTECTION = 0x07, QUERY_SHARED = 0x08, QUERY_THIS_OR_NEXT = 0x10, QUERY_OF_FILES = 0x20 };
 _Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4, "as the query's flags have them");
 
 /* What one look finds. */
@@ -35,6 +39,8 @@ struct look {
     pid_t pid;
     mapping_handler *handler;
     void *arg;
+    bool private_too;
+    dev_t memory;                     /* the device of all shared memory */
     struct mapping *open_for_reading; /* files that are mapped so that one can't write to them; owned */
     size_t n;
 };
@@ -48,8 +54,21 @@ static int put_aside(struct look *look, const struct mapping *mapping) {
     return r;
 }
 
-/* Passes on what a cell could change. */
+/* Memory of all kinds that has inodes is in one file system of Linux' own. 0 or -errno. See: shmem_file_setup() in
+ * Linux. */
+static int find_memory_device(dev_t *ret_device) {
+    struct stat st;
+    auto_fd fd = memfd_create("device", MFD_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        return -errno;
+    *ret_device = st.st_dev;
+    return 0;
+}
+
+/* Passes on what a cell could change, and what holds memory that it could not. */
 static int hand_on(struct look *look, const struct mapping *mapping) {
+    if (!mapping->is_shared && !(look->private_too && mapping->is_memory))
+        return 0;
     return mapping->is_memory || mapping->is_named || mapping->protection & PROT_WRITE
                ? look->handler(look->arg, mapping)
                : put_aside(look, mapping);
@@ -87,9 +106,12 @@ static int hand_on_others(struct look *look) {
     return r;
 }
 
-/* Whether what is mapped has no name by which it could be opened. */
-static bool is_unnamed(struct procfs_text name) {
-    return procfs_is_memory(name) || procfs_is_deleted(name);
+static int ask(int maps_fd, struct procmap_query_arguments *query, uint64_t flags, char *name, uint32_t name_bytes) {
+    query->query_flags = flags;
+    query->vma_name_addr = (uint64_t)(uintptr_t)name;
+    query->vma_name_size = name_bytes;
+    query->build_id_size = 0;
+    return ioctl(maps_fd, QUERY_MAPPING, query) ? -errno : 0;
 }
 
 /* 0, what the handler said, or -errno: -ENOTTY where Linux does not have the query. */
@@ -97,27 +119,27 @@ static int query(struct look *look, int maps_fd) {
     char name[PATH_MAX];
     struct procmap_query_arguments query = {.size = sizeof query};
     int r = 0;
-    while (r == 0) {
-        query.query_flags = QUERY_SHARED | QUERY_THIS_OR_NEXT;
+    const uint64_t kind = look->private_too ? QUERY_OF_FILES : QUERY_SHARED;
+    while (r == 0 && (r = ask(maps_fd, &query, kind | QUERY_THIS_OR_NEXT, NULL, 0)) == 0) {
+        struct mapping mapping = {.start = query.vma_start,
+                                  .end = query.vma_end,
+                                  .offset = query.vma_offset,
+                                  .inode = query.inode,
+                                  .device = makedev(query.dev_major, query.dev_minor),
+                                  .is_shared = query.vma_flags & QUERY_SHARED,
+                                  .name = name,
+                                  .protection = (int)(query.vma_flags & QUERY_PROTECTION)};
+        query.query_addr = query.vma_start;
+        mapping.is_memory = mapping.device == look->memory;
+        name[0] = 0;
+        if (mapping.is_shared && !mapping.is_memory)
+            r = ask(maps_fd, &query, 0, name, sizeof name);
+        mapping.is_named = name[0] && !procfs_is_deleted((struct procfs_text){name, strlen(name)});
+        if (r == 0)
+            r = hand_on(look, &mapping);
         query.query_addr = query.vma_end;
-        query.vma_name_addr = (uint64_t)(uintptr_t)name;
-        query.vma_name_size = sizeof name;
-        query.build_id_size = 0;
-        if (ioctl(maps_fd, QUERY_MAPPING, &query))
-            return errno == ENOENT ? 0 : -errno;
-        const struct procfs_text text = {name, query.vma_name_size > 0 ? query.vma_name_size - 1 : 0};
-        name[query.vma_name_size > 0 ? query.vma_name_size - 1 : 0] = 0;
-        r = hand_on(look, &(struct mapping){.start = query.vma_start,
-                                            .end = query.vma_end,
-                                            .offset = query.vma_offset,
-                                            .inode = query.inode,
-                                            .device = makedev(query.dev_major, query.dev_minor),
-                                            .is_memory = procfs_is_memory(text),
-                                            .is_named = !is_unnamed(text),
-                                            .name = name,
-                                            .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
     }
-    return r;
+    return r == -ENOENT ? 0 : r;
 }
 
 static int read_line(struct look *look, struct procfs_text line) {
@@ -125,16 +147,18 @@ static int read_line(struct look *look, struct procfs_text line) {
     if (!procfs_parse_mapping(line, &mapping))
         return -EBADMSG;
     char name[PATH_MAX];
-    if (!mapping.shared)
-        return 0;
+    const bool is_memory = mapping.device == look->memory;
+    if (!mapping.shared && !is_memory)
+        return 0; /* before the name is copied: most are of this kind */
     snprintf(name, sizeof name, "%.*s", (int)mapping.name.n, mapping.name.at);
     return hand_on(look, &(struct mapping){.start = mapping.start,
                                            .end = mapping.end,
                                            .offset = mapping.offset,
                                            .inode = mapping.inode,
                                            .device = mapping.device,
-                                           .is_memory = procfs_is_memory(mapping.name),
-                                           .is_named = !is_unnamed(mapping.name),
+                                           .is_shared = mapping.shared,
+                                           .is_memory = is_memory,
+                                           .is_named = !is_memory && !procfs_is_deleted(mapping.name),
                                            .name = name,
                                            .protection = mapping.protection});
 }
@@ -149,12 +173,14 @@ static int read_maps(struct look *look, FILE *maps) {
     return r;
 }
 
-int mappings_each(pid_t pid, mapping_handler *handler, void *arg) {
-    struct look look = {.pid = pid, .handler = handler, .arg = arg};
+int mappings_each(pid_t pid, bool private_too, mapping_handler *handler, void *arg) {
+    struct look look = {.pid = pid, .private_too = private_too, .handler = handler, .arg = arg};
     auto_file maps = process_open(pid, "maps");
     if (!maps)
         return -errno;
-    int r = query(&look, fileno(maps));
+    int r = find_memory_device(&look.memory);
+    if (r == 0)
+        r = query(&look, fileno(maps));
     if (r == -ENOTTY)
         r = read_maps(&look, maps);
     if (r == 0)

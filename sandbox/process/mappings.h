@@ -1,5 +1,6 @@
 /*
- * mappings.h - the shared mappings of a process, and its private ones that can be written to.
+ * mappings.h - mappings of a process: of files and memory that others may have, and private ones that can be written
+ * to.
  *
  * See: proc_pid_maps(5), PROCMAP_QUERY.
  */
@@ -17,7 +18,8 @@ struct mapping {
     uint64_t offset;     /* in the file */
     uint64_t inode;
     dev_t device;
-    bool is_memory;   /* of no file system that a cell sees: anonymous, or a memfd */
+    bool is_shared;
+    bool is_memory;   /* of no file system that a cell sees: shared anonymous memory, or a memfd */
     bool is_named;    /* of a file that has not lost the name that it was opened by */
     const char *name; /* of such a file, as Linux tells it; for the time of the call */
     int protection;   /* as mmap(2) takes it */
@@ -29,11 +31,11 @@ enum { MAPPINGS_MAX = 4096 };
 /* Called for each; other than 0 ends it. */
 typedef int mapping_handler(void *arg, const struct mapping *mapping);
 
-/* Every shared mapping of anonymous memory, of a memfd, of a file that has its name, or of one that is unlinked and
- * that may be written to. 0, what handler said, -E2BIG where there are more than MAPPINGS_MAX files that can't be
- * written to, or -errno.
+/* Every shared mapping of memory, of a file that has its name, or of one that is unlinked and that may be written to;
+ * and, if private ones are asked for, those of memory. 0, what handler said, -E2BIG where there are more than
+ * MAPPINGS_MAX files that can't be written to, or -errno.
  */
-int mappings_each(pid_t pid, mapping_handler *handler, void *arg) MUST_CHECK;
+int mappings_each(pid_t pid, bool private_too, mapping_handler *handler, void *arg) MUST_CHECK;
 
 /*
  * The next private mapping that can be written to, in the text of a process' maps. buf and size as for

@@ -309,12 +309,6 @@ bool procfs_is_deleted(struct procfs_text name) {
     return ends_with(name, DELETED);
 }
 
-/* Of the second kind the name is the cell's: PR_SET_VMA_ANON_NAME in PR_SET_VMA(2const). */
-bool procfs_is_memory(struct procfs_text name) {
-    return (begins_with(name, "/memfd:") && procfs_is_deleted(name)) ||
-           (begins_with(name, "[anon_shmem:") && ends_with(name, "]")) || is(name, "/dev/zero" DELETED);
-}
-
 bool procfs_is_watch(struct procfs_text line) {
     return begins_with(line, "tfd:");
 }

@@ -85,10 +85,6 @@ struct procfs_mapping {
 };
 bool procfs_parse_mapping(struct procfs_text line, struct procfs_mapping *ret);
 
-/* Whether a mapping's name is that of memory, which no file system has: a memfd, or shared and anonymous, called
- * something or not. What a cell calls a file of its own can't be that: it makes none in the root nor in /dev. */
-bool procfs_is_memory(struct procfs_text name);
-
 /* Whether a name ends as that of a file does that has been unlinked; or one that is called so. */
 bool procfs_is_deleted(struct procfs_text name);
 

@@ -202,7 +202,7 @@ static int restore_objects(struct cell *cell) {
                                 .room = SHARED_MAX_BYTES};
     const size_t *of_kind = image->descriptors.of_kind;
     cell->wrote = cell->layer == LAYER_LIVE && of_kind[DESCRIPTOR_SOCKET] + of_kind[DESCRIPTOR_PIPE] > 0; /* at paths */
-    int r = shared_restore(&image->shared, &image->descriptors, image->memory_fd, &restorer);
+    int r = shared_restore(&image->shared, &image->descriptors, image->memory_fd, &restorer, &cell->made);
     return r ? r : descriptors_restore(&image->descriptors, &restorer);
 }
 

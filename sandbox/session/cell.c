@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -163,6 +164,7 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     if (r)
         return r;
     cell->started = true;
+    cell->memories = cell->session->memories;
     cell->wrote = own;
     if (own)
         snapshot_begin(cell->session->files.snapshot);
@@ -321,11 +323,23 @@ static int make_result(struct cell *cell, struct error *error) {
     if (!cell->result)
         return step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     cell->result->zombies = cell->zombies;
+    cell->result->may_hide = cell->session->denied_fd < 0 || cell->memories != cell->session->memories ||
+                             cell->image->descriptors.of_kind[DESCRIPTOR_MEMFD] > 0;
     image_share_outputs(cell->result, cell->image);
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);
     return r ? step_failed(error, STEP_IMAGE, -r, "its working directory, or the path of that is too long") : 0;
+}
+
+/* Once the cell's limit is lifted, for what is replaced is there twice for a moment. */
+static int settle_shared(struct cell *cell, struct error *error) {
+    struct inject_task worker = {cell->worker, cell->result->threads.thread[0].tid, cell->result->memory_fd,
+                                 &cell->session->area};
+    struct restorer restorer = {.task = &worker, .pidfd = cell->worker_pidfd};
+    int r = shared_settle(&cell->result->shared, &cell->made, cell->result->memory_fd, &restorer);
+    return r ? step_failed(error, STEP_DESCRIPTORS, ENOTSUP, "shared memory that can't be replaced: %s", strerror(-r))
+             : 0;
 }
 
 /* Whether a process has had children that it has waited for: their faults are counted with its own. */
@@ -344,19 +358,25 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     cell_measure(cell, &usage);
     if (r == 0 && usage.over_memory)
         r = step_failed(ret_error, STEP_MEMORY, ENOMEM, "the cell's limit");
-    if (r == 0)
+    if (r == 0) {
         r = record(cell, &leftovers, ret_error);
+        if (r && r != -ESRCH && ret_error->step != STEP_KEEPER)
+            r = -EUCLEAN; /* an errno that the worker's calls have told is no answer of ours */
+    }
     if (r == 0)
         r = make_result(cell, ret_error);
     if (r == 0)
         r = image_find_shared(cell->result, cell->worker, cell->image, cell_outputs(cell),
                               cell->layer == LAYER_LIVE ? cell->session->files.snapshot : NULL, ret_error);
+    if (r == 0) {
+        cell_lift_limit(cell);
+        r = settle_shared(cell, ret_error);
+    }
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
         return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP || r == -EOWNERDEAD ? r : -EUCLEAN;
     }
-    cell_lift_limit(cell);
     cell_begin_left(cell);
     cell->left_processes = leftovers > 0;
     cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
@@ -440,6 +460,7 @@ static void cell_free(struct cell *cell) {
     errand_leave(cell->copy.look);
     errand_leave(cell->measuring);
     errand_leave(cell->left);
+    free(cell->made.own);
     free(cell->tids);
     free(cell);
 }

@@ -62,6 +62,8 @@ struct cell {
     struct copy_ahead copy;   /* what that has at work */
     uint64_t copied_bytes;    /* what that has copied */
     bool misled;              /* its keeper has run code of the cell's, and was killed for that */
+    struct shared_made made;  /* memory of its own that it was given */
+    uint64_t memories;        /* the session's when it began */
     uint64_t granted_bytes;   /* beyond its limit of memory */
     struct usage_base base;   /* what it is measured against */
     struct cell_usage usage;  /* as measured last */

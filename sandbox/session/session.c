@@ -239,6 +239,8 @@ static const struct cell *find_cell(const struct session *session, pid_t pid) {
 int session_take_denied(struct session *session, struct denied_call *ret_call) {
     pid_t pid;
     int r = filter_listener_take(session->denied_fd, ret_call, &pid);
+    if (r == 0 && strcmp(ret_call->syscall, "memfd_create") == 0)
+        session->memories++;
     if (r == 1) {
         const struct cell *cell = find_cell(session, pid);
         ret_call->cell = cell && cell->role != CELL_EPHEMERAL ? cell : NULL;

@@ -42,6 +42,7 @@ struct session {
     int control_fd;
     int outputs[DESCRIPTORS_OUTPUTS];    /* read ends, in the order of enum session_output */
     int denied_fd;                       /* listener of the filter, or -1 */
+    uint64_t memories;                   /* memfds that cells have made, as that has told */
     struct opened opened;                /* watches on the notebook's folder as its own cells see it */
     char *folder;                        /* where cells see it beside /work; owned */
     int folder_fd;                       /* the notebook's folder below the layers, or -1 where cells see none */

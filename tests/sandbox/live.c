@@ -1,6 +1,7 @@
 #include "live.h"
 
 #include "sandbox/files/tree.h"
+#include "sandbox/session/cell.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -207,10 +208,16 @@ void live_send(const struct cell *cell, const char *format, ...) {
 const char *live_receive(const struct cell *cell) {
     static char line[LINE_BYTES];
     struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
-                           {.fd = cell_exit_fd(cell), .events = POLLIN}};
+                           {.fd = cell_exit_fd(cell), .events = POLLIN},
+                           {.fd = session_denied_fd(cell->session), .events = POLLIN}};
     for (size_t n = 0; n < sizeof line;) {
-        if (poll(fds, 2, STUCK_MS) <= 0)
+        struct denied_call call;
+        if (poll(fds, 3, STUCK_MS) <= 0)
             CHECK(!"an answer, or the worker's end");
+        if (fds[2].revents && !fds[0].revents && !fds[1].revents) {
+            CHECK(session_take_denied(cell->session, &call) >= 0);
+            continue;
+        }
         ssize_t r = fds[0].revents ? read(fds[0].fd, line + n, 1) : 0;
         if (r <= 0)
             return NULL;
@@ -293,15 +300,8 @@ void live_end(struct cell *cell) {
         cell_commit(cell);
 }
 
-void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]) {
-    struct pollfd asks[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
-                            {.fd = cell_control_fd(cell), .events = POLLIN}};
-    struct denied_call call;
-    live_send(cell, "make connection");
-    CHECK(poll(asks, 2, 20000) > 0);
-    if (asks[0].revents)
-        CHECK(session_take_denied(live->session, &call) >= 0);
-    CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &ret_fds[0], &ret_fds[1]), 2);
+void live_make_connection(const struct cell *cell, int ret_fds[2]) {
+    CHECK_EQUAL(sscanf(live_ask(cell, "make connection"), "%d %d", &ret_fds[0], &ret_fds[1]), 2);
 }
 
 int live_worker_of(const struct cell *cell) {
@@ -319,6 +319,13 @@ int live_worker_of(const struct cell *cell) {
 void live_check_hidden(const char *answer) {
     if (strcmp(answer, "EPERM") != 0)
         CHECK_TEXT(answer, "ENOENT");
+}
+
+void live_await_errands(void) {
+    const int alone = 3; /* "." and ".." are listed, too */
+    for (int i = 0; i < 10000 && live_count_entries("/proc/self/task") != alone; i++)
+        usleep(1000);
+    CHECK_EQUAL(live_count_entries("/proc/self/task"), alone);
 }
 
 uint64_t live_kept_bytes(struct live *live) {

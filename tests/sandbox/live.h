@@ -48,7 +48,8 @@ struct cell *live_start(struct live *live);
 /* Sends a line to a running cell. */
 void live_send(const struct cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Its next line, in a buffer that the next call uses again; NULL where the cell's worker or its socket ended instead.
+/* Its next line; calls that the filter asks about meanwhile are answered. It is in a buffer that the next call uses
+ * again; NULL where the cell's worker or its socket ended instead.
  */
 const char *live_receive(const struct cell *cell);
 
@@ -74,8 +75,11 @@ struct live_pair {
 struct live_pair live_make_pair(struct live *live, const char *what);
 int live_make_one(struct live *live, const char *what);
 
-/* Has a running cell connect to itself: both ends. What it asks of the network is let through, as the kernel does. */
-void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]);
+/* Has a running cell connect to itself: both ends. */
+void live_make_connection(const struct cell *cell, int ret_fds[2]);
+
+/* Waits for errands, each of which is a thread of its own: until ours is the only one. */
+void live_await_errands(void);
 
 /* session_measure_kept(), once it has the figure. */
 uint64_t live_kept_bytes(struct live *live);

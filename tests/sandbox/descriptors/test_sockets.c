@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,23 +53,9 @@ static void socket_whose_peer_is_gone_goes_on(struct live *live) {
     CHECK_TEXT(live_do(live, "take %d", pair.b), "");
 }
 
-/* What a server says to a cell, whose connect(2) waits for us to let it through. */
-static const char *ask_server(struct live *live, const struct cell *cell, const char *where) {
-    struct pollfd fds[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
-                           {.fd = cell_control_fd(cell), .events = POLLIN}};
-    struct denied_call call;
-    live_send(cell, "ask %s", where);
-    CHECK(poll(fds, 2, 20000) > 0);
-    if (fds[0].revents)
-        CHECK(session_take_denied(live->session, &call) >= 0);
-    const char *answer = live_receive(cell);
-    CHECK(answer != NULL);
-    return answer;
-}
-
 static void check_server(struct live *live, const char *where, const char *answer) {
     struct cell *cell = live_start(live);
-    CHECK_TEXT(ask_server(live, cell, where), answer);
+    CHECK_TEXT(live_ask(cell, "ask %s", where), answer);
     live_commit(cell);
 }
 
@@ -81,7 +66,7 @@ static void server_answers_in_the_next_cell(struct live *live) {
     (void)snprintf(port, sizeof port, "%d", server.b);
     check_server(live, port, "served");
     struct cell *lost = live_start(live);
-    CHECK_TEXT(ask_server(live, lost, port), "served");
+    CHECK_TEXT(live_ask(lost, "ask %s", port), "served");
     CHECK_TEXT(live_ask(lost, "call %d %d 2", SYS_shutdown, server.a), "0");
     cell_discard(lost);
     check_server(live, port, "served");
@@ -102,7 +87,7 @@ static void connection_that_a_rolled_back_cell_used_has_hung_up(struct live *liv
     int fds[2][2];
     struct cell *cell = live_start(live);
     for (int i = 0; i < 2; i++) {
-        live_make_connection(live, cell, fds[i]);
+        live_make_connection(cell, fds[i]);
         CHECK_TEXT(live_ask(cell, "say %d one", fds[i][0]), "3");
     }
     live_commit(cell);
@@ -122,7 +107,7 @@ static void connection_that_a_rolled_back_cell_used_has_hung_up(struct live *liv
 static void connection_waits_as_it_did_before(struct live *live) {
     int fds[2];
     struct cell *cell = live_start(live);
-    live_make_connection(live, cell, fds);
+    live_make_connection(cell, fds);
     CHECK_TEXT(live_ask(cell, "call %d %d %d %d", SYS_fcntl, fds[1], F_SETFL, O_NONBLOCK), "0");
     live_commit(cell);
     CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d 0", fds[0], F_GETFL) & O_NONBLOCK, 0);

@@ -22,17 +22,17 @@ enum { PAGE = 4096, LONG_NAME = 250, DEPTH = 5 };
 
 static int note(void *arg, const struct mapping *mapping) {
     char **text = arg, line[128];
-    (void)snprintf(line, sizeof line, "%llx %llx %llx %d %d\n", (unsigned long long)(mapping->end - mapping->start),
+    (void)snprintf(line, sizeof line, "%llx %llx %llx %d %d%s\n", (unsigned long long)(mapping->end - mapping->start),
                    (unsigned long long)mapping->offset, (unsigned long long)mapping->inode, mapping->protection,
-                   mapping->is_memory);
+                   mapping->is_memory, mapping->is_shared ? "" : " private");
     *text = realloc(*text, (*text ? strlen(*text) : 0) + sizeof line);
     strcat(*text, line);
     return 0;
 }
 
-static char *list(void) {
+static char *list(bool private_too) {
     char *text = calloc(1, 1);
-    assert_int_equal(mappings_each(getpid(), note, &text), 0);
+    assert_int_equal(mappings_each(getpid(), private_too, note, &text), 0);
     return text;
 }
 
@@ -62,7 +62,7 @@ static unsigned long map_unlinked_file(char *folder) {
 }
 
 /* Without the query, as Linux before 6.11 answers. */
-static char *list_without_query(void) {
+static char *list_without_query(bool private_too) {
     int ends[2];
     static char text[65536];
     size_t n = 0;
@@ -73,7 +73,7 @@ static char *list_without_query(void) {
         scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
         if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0) || seccomp_load(filter))
             _exit(1);
-        const char *found = list();
+        const char *found = list(private_too);
         _exit(write(ends[1], found, strlen(found)) < 0);
     }
     close(ends[1]);
@@ -87,7 +87,7 @@ static char *list_without_query(void) {
     return text;
 }
 
-static void test_mappings_without_a_name_are_found_with_and_without_the_query(void **state) {
+static void test_mappings_of_memory_and_of_no_name_are_found_with_and_without_the_query(void **state) {
     char folder[] = "/tmp/petri-mappings-XXXXXX", expected[128];
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -96,13 +96,20 @@ static void test_mappings_without_a_name_are_found_with_and_without_the_query(vo
     assert_int_equal(ftruncate(fd, 5L * PAGE), 0);
     assert_ptr_not_equal(mmap(NULL, 5 * PAGE, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
     unsigned long inode = map_unlinked_file(folder);
-    char *found = list();
+    assert_ptr_not_equal(mmap(NULL, 7 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+    char *found = list(false), *all = list(true);
     (void)snprintf(expected, sizeof expected, "%x %x %lx %d 0\n", PAGE, PAGE, inode, PROT_READ | PROT_WRITE);
     assert_non_null(strstr(found, expected));
     assert_non_null(strstr(found, "3000 0 "));
     assert_non_null(strstr(found, "5000 0 "));
-    assert_string_equal(list_without_query(), found);
+    assert_null(strstr(found, "private"));
+    assert_non_null(strstr(all, "7000 0 "));
+    assert_non_null(strstr(strstr(all, "private"), "\n"));
+    assert_null(strstr(strstr(all, "private") + 1, "private")); /* no library */
+    assert_string_equal(list_without_query(false), found);
+    assert_string_equal(list_without_query(true), all);
     free(found);
+    free(all);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -156,7 +163,7 @@ static void test_end_of_a_long_name_is_no_mapping(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_end_of_a_long_name_is_no_mapping),
-        cmocka_unit_test(test_mappings_without_a_name_are_found_with_and_without_the_query),
+        cmocka_unit_test(test_mappings_of_memory_and_of_no_name_are_found_with_and_without_the_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

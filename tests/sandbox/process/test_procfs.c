@@ -144,18 +144,8 @@ static void test_own_maps_are_understood(void **state) {
     assert_true(n > 10 && rest.n == 0);
 }
 
-static void test_memory_is_told_by_its_name_whatever_a_cell_calls_it(void **state) {
+static void test_deleted_file_is_told_by_the_end_of_its_name(void **state) {
     (void)state;
-    assert_true(procfs_is_memory(TEXT("/memfd:x (deleted)")));
-    assert_true(procfs_is_memory(TEXT("/memfd: (deleted) (deleted)")));
-    assert_true(procfs_is_memory(TEXT("/dev/zero (deleted)")));
-    assert_true(procfs_is_memory(TEXT("[anon_shmem:a name]")));
-    assert_false(procfs_is_memory(TEXT("/memfd:x")));
-    assert_false(procfs_is_memory(TEXT("/dev/zero")));
-    assert_false(procfs_is_memory(TEXT("/dev/zeros (deleted)")));
-    assert_false(procfs_is_memory(TEXT("/tmp/memfd:x (deleted)")));
-    assert_false(procfs_is_memory(TEXT("[anon:a name]")));
-    assert_false(procfs_is_memory(TEXT("")));
     assert_true(procfs_is_deleted(TEXT("/tmp/a (deleted)")));
     assert_false(procfs_is_deleted(TEXT("/tmp/a (deleted)/b")));
     assert_false(procfs_is_deleted(TEXT("(deleted)")));
@@ -357,7 +347,7 @@ int main(void) {
         cmocka_unit_test(test_mapping_is_read_whole),
         cmocka_unit_test(test_mapping_that_can_not_be_is_not_understood),
         cmocka_unit_test(test_own_maps_are_understood),
-        cmocka_unit_test(test_memory_is_told_by_its_name_whatever_a_cell_calls_it),
+        cmocka_unit_test(test_deleted_file_is_told_by_the_end_of_its_name),
         cmocka_unit_test(test_lines_are_found_by_the_name_at_their_beginning),
         cmocka_unit_test(test_values_that_are_no_numbers_or_too_large_are_not_there),
         cmocka_unit_test(test_times_have_seconds_and_their_part),

@@ -143,7 +143,7 @@ static void named_file_of_an_ephemeral_cell_is_its_own(struct live *live) {
 static void connection_is_withheld_from_an_ephemeral_cell(struct live *live) {
     int ends[2];
     struct cell *cell = live_start(live);
-    live_make_connection(live, cell, ends);
+    live_make_connection(cell, ends);
     live_commit(cell);
     struct cell *ephemeral = start_ephemeral(live);
     check_withheld(ephemeral, SYS_shutdown, ends[0], SHUT_RDWR);

@@ -328,16 +328,8 @@ static void cell_whose_first_thread_ended_loses_only_itself(struct live *live) {
     live_check_counter(live, 0);
 }
 
-/* Each is done by a thread, and nobody else waits for it: until ours is the only thread. */
-static void await_errands(void) {
-    const int alone = 3; /* "." and ".." are listed, too */
-    for (int i = 0; i < 10000 && live_count_entries("/proc/self/task") != alone; i++)
-        usleep(1000);
-    CHECK_EQUAL(live_count_entries("/proc/self/task"), alone);
-}
-
 static void many_cells_leave_nothing(struct live *live) {
-    await_errands();
+    live_await_errands();
     int processes = count_at_rest(live), descriptors = live_count_entries("/proc/self/fd");
     int mounts = live_count_lines("/proc/self/mountinfo");
     for (int i = 0, cells = live_times(200); i < cells; i++) {
@@ -352,7 +344,7 @@ static void many_cells_leave_nothing(struct live *live) {
             live_commit(cell);
     }
     await_processes(live, processes);
-    await_errands();
+    live_await_errands();
     CHECK_EQUAL(live_count_entries("/proc/self/fd"), descriptors);
     CHECK_EQUAL(live_count_lines("/proc/self/mountinfo"), mounts);
 }

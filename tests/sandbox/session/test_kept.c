@@ -143,7 +143,7 @@ static void file_that_only_a_kept_image_has_takes_no_room(struct live *live) {
 static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
     int fds[2];
     struct cell *cell = live_start(live);
-    live_make_connection(live, cell, fds);
+    live_make_connection(cell, fds);
     CHECK_TEXT(live_ask(cell, "call %d %d \"abc 3", SYS_write, fds[0]), "3");
     CHECK_EQUAL(live_commit(cell), 0);
     struct kept_image *connected = live_keep(live);
@@ -160,7 +160,7 @@ static void connection_that_a_later_cell_closes_has_hung_up(struct live *live) {
 static void connection_whose_numbers_would_be_the_lowest_free_ones_has_hung_up(struct live *live) {
     int fds[2];
     struct cell *cell = live_start(live);
-    live_make_connection(live, cell, fds);
+    live_make_connection(cell, fds);
     const int lowest = fds[0] < fds[1] ? fds[0] : fds[1];
     for (int taken = 0; taken < lowest;)
         taken = (int)strtol(live_ask(cell, "call %d 1", SYS_dup), NULL, 10);
