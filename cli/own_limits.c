@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* TASKS: threads of libzmq, the zygote, the cage, two sandboxes; more than a kernel begins with. MANY: hardly a user has
- * used up so many, and trying takes milliseconds. */
+/* TASKS: threads of libzmq, the zygote, the cage, two sandboxes; more than a kernel begins with. MANY: hardly a user
+ * has used up so many, and trying takes milliseconds. */
 enum { TASKS = 24, MANY = 4096 };
 
 static const struct row {

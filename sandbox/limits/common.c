@@ -12,8 +12,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-/* Each is lost only to a session that ends in that moment, but where sessions do nothing else many are lost in a row. All
- * of them take some milliseconds: as long as it takes to find that the parent itself is gone. */
+/* Each is lost only to a session that ends in that moment, but where sessions do nothing else many are lost in a row.
+ * All of them take some milliseconds: as long as it takes to find that the parent itself is gone. */
 enum { ATTEMPTS = 10000 };
 
 void common_name(char *buf, size_t size) {

@@ -11,8 +11,8 @@
  * this takes long, an errand does it, and there is a bound that is cheap: an image that comes has at most so much more
  * than all before it as its cell has written, and one that goes takes nothing away.
  */
-#include "sandbox/base/difference.h"
 #include "base/errand.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
 #include "sandbox/session/kept.h"

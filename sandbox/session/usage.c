@@ -7,8 +7,8 @@
  * then those of the last one that is back.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/difference.h"
 #include "base/errand.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/measure.h"
 #include "sandbox/limits/user_limits.h"

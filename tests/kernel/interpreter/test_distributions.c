@@ -155,7 +155,8 @@ static void file_of(const char *path, char ret_file[DIGEST_FILE]) {
 
 static void test_fingerprint_reads_a_program_once_until_it_changes(void **state) {
     static const char old[] = "/bin/sh";
-    char path[PATH_MAX], database[PATH_MAX], file[DIGEST_FILE], real[DIGEST_HEX], hex[DIGEST_HEX], remembered[DIGEST_HEX];
+    char path[PATH_MAX], database[PATH_MAX], file[DIGEST_FILE], real[DIGEST_HEX], hex[DIGEST_HEX],
+        remembered[DIGEST_HEX];
     struct records records;
     struct log log;
     (void)state;

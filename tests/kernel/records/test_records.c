@@ -409,7 +409,8 @@ static void test_records_remember_digests_of_files(void **state) {
     reopen();
     assert_true(records_find_digest(&records, "file", found));
     assert_string_equal(found, hex);
-    static const char *const wrong[] = {"'", "e3b0", "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855"};
+    static const char *const wrong[] = {"'", "e3b0",
+                                        "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         records_store_digest(&records, "file", wrong[i]);
         assert_false(records_find_digest(&records, "file", found));
@@ -433,7 +434,8 @@ static void test_records_of_an_earlier_version_get_what_they_lack(void **state) 
     (void)state;
     digest_bytes("x", 1, hex);
     assert_int_equal(store(a_record("aa"), json_pack("{s:s}", "run_id", "aa")), 0);
-    assert_int_equal(sqlite3_exec(records.db, "DROP TABLE digests; PRAGMA user_version = 1", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(records.db, "DROP TABLE digests; PRAGMA user_version = 1", NULL, NULL, NULL),
+                     SQLITE_OK);
     reopen();
     assert_string_equal(listed(&(struct records_filter){.limit = 10}), "aa");
     records_store_digest(&records, "file", hex);
