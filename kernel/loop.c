@@ -129,6 +129,7 @@ static void watch_running(struct kernel *kernel, struct exchange *const *exchang
             work_watch(runner->runs[i], set);
     for (size_t i = 0; i < n; i++)
         exchange_watch(exchanges[i], set);
+    denied_watch(runner, set);
 }
 
 static void tick_running(struct kernel *kernel, struct exchange *const *exchanges, size_t n, int64_t now_us) {

@@ -6,6 +6,8 @@
 
 #include "message.h"
 
+#include "base/errand.h"
+
 #include <sodium.h>
 #include <stdlib.h>
 
@@ -36,13 +38,21 @@ const char *message_problem_text(enum message_problem problem) {
     return problem_texts[problem];
 }
 
-void message_fini(struct message *message) {
+static void free_parts(void *arg) {
+    const struct message *message = arg;
     free(message->identities);
     free(message->buffers);
     json_decref(message->header);
     json_decref(message->parent);
     json_decref(message->metadata);
     json_decref(message->content);
+}
+
+void message_fini(struct message *message) {
+    if (message->bytes < MESSAGE_LONG_BYTES)
+        free_parts(message);
+    else
+        errand_do(free_parts, message);
     *message = (struct message){0};
 }
 

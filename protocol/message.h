@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A run of bytes; each use says who owns it. */
 struct frame {
@@ -71,6 +72,7 @@ struct message {
     struct frame *buffers; /* copies, owned */
     const char *msg_id;    /* inside header */
     const char *msg_type;  /* inside header */
+    uint64_t bytes;        /* of memory, as text_memory() has it */
 };
 
 /*
@@ -78,13 +80,19 @@ struct message {
  * message_fini(). A message whose signature was seen before is MESSAGE_REPLAYED
  * (65,536 are remembered). Text that is not UTF-8, lone surrogates (raw or in \u
  * escapes) become U+FFFD; NUL inside strings is kept. With an empty key every
- * signature is accepted and nothing is a replay. Doesn't block.
+ * signature is accepted and nothing is a replay. Doesn't block: while a thread decodes a message of
+ * MESSAGE_LONG_BYTES or more, others are served (slices.h), who may decode with this signer.
  *
  * See: Jupyter messaging, "The wire protocol"; text.h.
  */
 enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
                                     size_t n_frames, struct message *ret) MUST_CHECK;
+
+/* Of a message of MESSAGE_LONG_BYTES or more a thread frees the memory, and others are served meanwhile. */
 void message_fini(struct message *message);
+
+/* From so many on it takes more than a few milliseconds to read a message. */
+enum { MESSAGE_LONG_BYTES = 1 << 20 };
 
 /* The frames of a message to send: frames[i] point into memory that message_out_fini() frees. */
 struct message_out {

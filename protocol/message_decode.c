@@ -5,7 +5,9 @@
  * signature, then whether the signature was seen before; JSON is parsed only
  * after all of these. A signature is remembered before the message is parsed, so
  * a malformed signed message is a replay the second time. Buffers are not signed:
- * the protocol's signature covers the four JSON frames alone.
+ * the protocol's signature covers the four JSON frames alone. What takes long, of a
+ * large message, is done by a thread, while others are served: they may decode
+ * messages, too, so the thread changes nothing of the signer's.
  *
  * The message owns copies, because the frames belong to libzmq. On failure
  * everything is freed, and the caller's struct is not changed.
@@ -14,6 +16,8 @@
  */
 
 #include "message.h"
+
+#include "base/errand.h"
 #include "signer.h"
 #include "text.h"
 
@@ -25,6 +29,18 @@
 enum { SIGNATURE, HEADER, PARENT, METADATA, CONTENT, N_FIXED };
 
 static const char delimiter[] = "<IDS|MSG>";
+
+/* A message on its way. */
+struct decoding {
+    const struct signer *signer;
+    const struct message_caps *caps;
+    const struct frame *frames;
+    const struct frame *fixed; /* the first frame after the delimiter */
+    size_t n;                  /* frames */
+    bool is_signed;
+    enum message_problem problem;
+    struct message message;
+};
 
 static enum message_problem check_caps(const struct message_caps *caps, const struct frame *frames, size_t n) {
     if (n > caps->max_frames)
@@ -54,10 +70,10 @@ static enum message_problem find_fixed(const struct frame *frames, size_t n, siz
     return MESSAGE_OK;
 }
 
-static enum message_problem authenticate(struct signer *signer, const struct frame *fixed) {
-    if (!signer_verify(signer, &fixed[HEADER], N_FIXED - HEADER, &fixed[SIGNATURE]))
-        return MESSAGE_BAD_SIGNATURE;
-    return signer_seen(signer, &fixed[SIGNATURE]) ? MESSAGE_REPLAYED : MESSAGE_OK;
+static void verify(void *arg) {
+    struct decoding *decoding = arg;
+    const struct frame *fixed = decoding->fixed;
+    decoding->is_signed = signer_verify(decoding->signer, &fixed[HEADER], N_FIXED - HEADER, &fixed[SIGNATURE]);
 }
 
 static enum message_problem parse_object(const struct frame *frame, const struct message_caps *caps, json_t **ret) {
@@ -101,11 +117,16 @@ static enum message_problem check_header(struct message *message) {
     return message->msg_id != NULL && message->msg_type != NULL ? MESSAGE_OK : MESSAGE_BAD_HEADER;
 }
 
-/* Copies frames into one block of memory: the array, then the bytes. */
-static enum message_problem copy_frames(const struct frame *frames, size_t n, struct frame **ret) {
-    size_t bytes = n * sizeof *frames;
+static size_t count_bytes(const struct frame *frames, size_t n) {
+    size_t bytes = 0;
     for (size_t i = 0; i < n; i++)
         bytes += frames[i].bytes;
+    return bytes;
+}
+
+/* Copies frames into one block of memory: the array, then the bytes. */
+static enum message_problem copy_frames(const struct frame *frames, size_t n, struct frame **ret) {
+    const size_t bytes = n * sizeof *frames + count_bytes(frames, n);
     struct frame *copies = malloc(bytes > 0 ? bytes : 1);
     if (!copies)
         return MESSAGE_NO_MEMORY;
@@ -120,17 +141,32 @@ static enum message_problem copy_frames(const struct frame *frames, size_t n, st
     return MESSAGE_OK;
 }
 
-/* fixed: the first frame after the delimiter. On failure message has what was made so far, for message_fini(). */
-static enum message_problem build(const struct message_caps *caps, const struct frame *frames,
-                                  const struct frame *fixed, struct message *message) {
-    enum message_problem problem = parse_parts(fixed, caps, message);
+static uint64_t memory_of(const struct message *message) {
+    return text_memory(message->header) + text_memory(message->parent) + text_memory(message->metadata) +
+           text_memory(message->content) + count_bytes(message->buffers, message->n_buffers);
+}
+
+static void build(void *arg) {
+    struct decoding *decoding = arg;
+    struct message *message = &decoding->message;
+    message->n_identities = (size_t)(decoding->fixed - decoding->frames) - 1;
+    message->n_buffers = decoding->n - message->n_identities - 1 - N_FIXED;
+    enum message_problem problem = parse_parts(decoding->fixed, decoding->caps, message);
     if (problem == MESSAGE_OK)
         problem = check_header(message);
     if (problem == MESSAGE_OK)
-        problem = copy_frames(frames, message->n_identities, &message->identities);
+        problem = copy_frames(decoding->frames, message->n_identities, &message->identities);
     if (problem == MESSAGE_OK)
-        problem = copy_frames(fixed + N_FIXED, message->n_buffers, &message->buffers);
-    return problem;
+        problem = copy_frames(decoding->fixed + N_FIXED, message->n_buffers, &message->buffers);
+    decoding->problem = problem;
+    if (problem == MESSAGE_OK)
+        message->bytes = memory_of(message);
+    else
+        message_fini(message);
+}
+
+static void do_at_once(void (*work)(void *arg), void *arg) {
+    work(arg);
 }
 
 enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
@@ -141,19 +177,17 @@ enum message_problem message_decode(struct signer *signer, const struct message_
         problem = find_fixed(frames, n_frames, &n_identities);
     if (problem != MESSAGE_OK)
         return problem;
-    const struct frame *fixed = frames + n_identities + 1;
-    problem = authenticate(signer, fixed);
-    if (problem != MESSAGE_OK)
-        return problem;
-    struct message message = {
-        .n_identities = n_identities,
-        .n_buffers = n_frames - n_identities - 1 - N_FIXED,
-    };
-    problem = build(caps, frames, fixed, &message);
-    if (problem != MESSAGE_OK) {
-        message_fini(&message);
-        return problem;
-    }
-    *ret = message;
-    return MESSAGE_OK;
+    struct decoding decoding = {
+        .signer = signer, .caps = caps, .frames = frames, .fixed = frames + n_identities + 1, .n = n_frames};
+    void (*const perform)(void (*work)(void *arg), void *arg) =
+        count_bytes(frames, n_frames) < MESSAGE_LONG_BYTES ? do_at_once : errand_do;
+    perform(verify, &decoding);
+    if (!decoding.is_signed)
+        return MESSAGE_BAD_SIGNATURE;
+    if (signer_seen(signer, &decoding.fixed[SIGNATURE]))
+        return MESSAGE_REPLAYED;
+    perform(build, &decoding);
+    if (decoding.problem == MESSAGE_OK)
+        *ret = decoding.message;
+    return decoding.problem;
 }

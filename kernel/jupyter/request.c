@@ -3,17 +3,8 @@
 #include "request.h"
 
 #include "kernel/base/clock.h"
-#include "protocol/text.h"
 
 #include <stdlib.h>
-
-static uint64_t memory_of(const struct message *message) {
-    uint64_t bytes = sizeof(struct request) + text_memory(message->header) + text_memory(message->parent) +
-                     text_memory(message->metadata) + text_memory(message->content);
-    for (size_t i = 0; i < message->n_buffers; i++)
-        bytes += message->buffers[i].bytes;
-    return bytes;
-}
 
 struct request *request_create(enum channel channel, const struct route *route, struct message *message) {
     struct request *request = calloc(1, sizeof *request);
@@ -24,7 +15,7 @@ struct request *request_create(enum channel channel, const struct route *route, 
     request->channel = channel;
     request->route = route;
     request->arrived_us = clock_us();
-    request->bytes = memory_of(message);
+    request->bytes = sizeof *request + message->bytes;
     request->message = *message;
     *message = (struct message){0};
     return request;

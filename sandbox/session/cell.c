@@ -338,7 +338,8 @@ static int settle_shared(struct cell *cell, struct error *error) {
                                  &cell->session->area};
     struct restorer restorer = {.task = &worker, .pidfd = cell->worker_pidfd};
     int r = shared_settle(&cell->result->shared, &cell->made, cell->result->memory_fd, &restorer);
-    return r ? step_failed(error, STEP_DESCRIPTORS, ENOTSUP, "shared memory that can't be replaced: %s", strerror(-r))
+    return r ? step_failed(error, STEP_DESCRIPTORS, r == -EUCLEAN ? EUCLEAN : ENOTSUP,
+                           "shared memory that can't be replaced: %s", strerror(-r))
              : 0;
 }
 
@@ -465,14 +466,25 @@ static void cell_free(struct cell *cell) {
     free(cell);
 }
 
+struct lesson {
+    struct habit *habit;
+    pid_t worker;
+};
+
+static void learn(void *arg) {
+    const struct lesson *lesson = arg;
+    habit_learn(lesson->habit, lesson->worker);
+}
+
 /* Has the session learn from a cell: from its first ones, and where somebody takes their time from those that have had
- * many faults although what they were expected to write was copied ahead. */
+ * many faults although what they were expected to write was copied ahead. What is read grows with the cell's memory,
+ * and a cell that runs may hold the lock on that. */
 static void learn_writes(const struct cell *cell) {
-    struct habit *habit = cell_habit(cell);
+    struct lesson lesson = {cell_habit(cell), cell->worker};
     struct procfs_stat stat;
-    if (cell->prefaulted ? process_read_stat(cell->worker, &stat) == 0 && habit_has_to_learn(habit, stat.faults)
-                         : habit->n_cells < HABIT_FIRST)
-        habit_learn(habit, cell->worker);
+    if (cell->prefaulted ? process_read_stat(cell->worker, &stat) == 0 && habit_has_to_learn(lesson.habit, stat.faults)
+                         : lesson.habit->n_cells < HABIT_FIRST)
+        errand_do(learn, &lesson);
 }
 
 /* Ends the cell's locks, and what it has set of modes. */

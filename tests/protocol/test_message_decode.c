@@ -1,5 +1,8 @@
 #include "fixture.h"
 
+#include "base/slices.h"
+#include "protocol/signer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +238,59 @@ static void test_decode_long_ids_are_bad_header(void **state) {
     assert_int_equal(decode_ids(1, MESSAGE_MAX_TYPE_BYTES + 1), MESSAGE_BAD_HEADER);
 }
 
+/* Whoever is served while a large message is decoded or freed: decodes a message by the same signer, unseen and seen.
+ */
+struct others {
+    struct signer *signer;
+    unsigned turns;
+};
+
+/* A signed message whose content is a text of so many bytes. */
+static enum message_problem decode_signed(struct signer *signer, unsigned id, size_t bytes, struct message *ret) {
+    char header[64], hex[SIGNER_HEX_BYTES];
+    char *content = malloc(bytes + 16);
+    int n = sprintf(content, "{\"text\": \"");
+    memset(content + n, 'x', bytes);
+    (void)sprintf(content + (size_t)n + bytes, "\"}");
+    const int header_bytes = snprintf(header, sizeof header, "{\"msg_id\": \"%u\", \"msg_type\": \"t\"}", id);
+    const struct frame frames[] = {{"<IDS|MSG>", 9}, {hex, sizeof hex}, {header, (size_t)header_bytes},
+                                   {"{}", 2},        {"{}", 2},         {content, strlen(content)}};
+    signer_sign(signer, frames + 2, 4, hex);
+    enum message_problem problem = decode(signer, frames, 6, ret);
+    free(content);
+    return problem;
+}
+
+static void take_turn(void *arg, int wait_ms) {
+    struct others *others = arg;
+    struct message message;
+    (void)wait_ms;
+    assert_int_equal(decode_signed(others->signer, 1 + others->turns, 1, &message), MESSAGE_OK);
+    message_fini(&message);
+    assert_int_equal(decode_signed(others->signer, 1 + others->turns, 1, &message), MESSAGE_REPLAYED);
+    others->turns++;
+}
+
+static void test_others_are_served_while_a_large_message_is_decoded(void **state) {
+    enum { BYTES = 128 << 20 };
+    struct others others = {.signer = signer_create("key", 3)};
+    struct message message;
+    (void)state;
+    slices_serve(take_turn, &others);
+    assert_int_equal(decode_signed(others.signer, 0, 2, &message), MESSAGE_OK);
+    message_fini(&message);
+    assert_int_equal(others.turns, 0);
+    assert_int_equal(decode_signed(others.signer, 0, BYTES, &message), MESSAGE_OK);
+    assert_true(others.turns > 0);
+    assert_int_equal(json_string_length(json_object_get(message.content, "text")), BYTES);
+    assert_true(message.bytes > BYTES);
+    slices_serve(NULL, NULL);
+    message_fini(&message);
+    assert_null(message.content);
+    assert_int_equal(decode_signed(others.signer, 0, BYTES, &message), MESSAGE_REPLAYED);
+    signer_destroy(others.signer);
+}
+
 static void test_each_problem_has_a_sentence_of_its_own(void **state) {
     (void)state;
     for (int i = 0; i < MESSAGE_N_PROBLEMS; i++) {
@@ -256,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_decode_at_each_cap_passes_and_over_it_is_refused),
         cmocka_unit_test(test_decode_lengths_that_overflow_are_too_large),
         cmocka_unit_test(test_decode_long_ids_are_bad_header),
+        cmocka_unit_test(test_others_are_served_while_a_large_message_is_decoded),
         cmocka_unit_test(test_each_problem_has_a_sentence_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

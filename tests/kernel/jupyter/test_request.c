@@ -1,5 +1,6 @@
 #include "kernel/dispatch.h"
 #include "kernel/jupyter/request.h"
+#include "protocol/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 static const struct route row_a, row_b;
 
 static struct request *make(const struct route *row, json_t *content) {
-    struct message message = {.content = content};
+    struct message message = {.content = content, .bytes = text_memory(content)};
     struct request *request = request_create(CHANNEL_SHELL, row, &message);
     assert_non_null(request);
     assert_null(message.content);
