@@ -165,8 +165,12 @@ static void build(void *arg) {
         message_fini(message);
 }
 
-static void do_at_once(void (*work)(void *arg), void *arg) {
-    work(arg);
+/* By a thread if it takes long. */
+static void perform(struct decoding *decoding, void (*work)(void *arg)) {
+    if (count_bytes(decoding->frames, decoding->n) < MESSAGE_LONG_BYTES)
+        work(decoding);
+    else
+        errand_do(work, decoding);
 }
 
 enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
@@ -179,14 +183,12 @@ enum message_problem message_decode(struct signer *signer, const struct message_
         return problem;
     struct decoding decoding = {
         .signer = signer, .caps = caps, .frames = frames, .fixed = frames + n_identities + 1, .n = n_frames};
-    void (*const perform)(void (*work)(void *arg), void *arg) =
-        count_bytes(frames, n_frames) < MESSAGE_LONG_BYTES ? do_at_once : errand_do;
-    perform(verify, &decoding);
+    perform(&decoding, verify);
     if (!decoding.is_signed)
         return MESSAGE_BAD_SIGNATURE;
     if (signer_seen(signer, &decoding.fixed[SIGNATURE]))
         return MESSAGE_REPLAYED;
-    perform(build, &decoding);
+    perform(&decoding, build);
     if (decoding.problem == MESSAGE_OK)
         *ret = decoding.message;
     return decoding.problem;

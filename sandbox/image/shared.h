@@ -100,7 +100,7 @@ int shared_restore(const struct shared *shared, const struct descriptors *list, 
 /*
  * Has a frozen task put memory of its own in the place of what is mapped of memory that is not open, but for what we
  * had made: a page that is mapped of it holds all of it, and nobody can tell how much that is. Private mappings become
- * anonymous. memory_fd is the task's; a restorer without a keeper will do. 0; -ENOMEM where there is no room; or
+ * anonymous. memory_fd is the task's; the restorer needs its task alone. 0; -ENOMEM where there is no room; or
  * -errno.
  */
 int shared_settle(struct shared *shared, const struct shared_made *made, int memory_fd,

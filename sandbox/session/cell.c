@@ -336,7 +336,7 @@ static int make_result(struct cell *cell, struct error *error) {
 static int settle_shared(struct cell *cell, struct error *error) {
     struct inject_task worker = {cell->worker, cell->result->threads.thread[0].tid, cell->result->memory_fd,
                                  &cell->session->area};
-    struct restorer restorer = {.task = &worker, .pidfd = cell->worker_pidfd};
+    struct restorer restorer = {.task = &worker};
     int r = shared_settle(&cell->result->shared, &cell->made, cell->result->memory_fd, &restorer);
     return r ? step_failed(error, STEP_DESCRIPTORS, r == -EUCLEAN ? EUCLEAN : ENOTSUP,
                            "shared memory that can't be replaced: %s", strerror(-r))

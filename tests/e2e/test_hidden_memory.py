@@ -34,6 +34,11 @@ def map_of(fd, bytes=PAGE, protection=READ | WRITE, flags=SHARED, offset=0):
     return at
 def fill(at, bytes, what=120):
     ctypes.memset(at, what, bytes)
+def modes(at):
+    for line in open("/proc/self/maps"):
+        span, told = line.split()[:2]
+        start, end = (int(word, 16) for word in span.split("-"))
+        if start <= at < end: return told[:3]
 held = []
 """
 
@@ -124,7 +129,6 @@ class Mappings:
     def __init__(self, kernel, numbers):
         self.kernel, self.numbers = kernel, numbers
         self.shared, self.mapped, self.names = {}, {}, 0
-        self.states = []
         self.lines = []
 
     def make(self):
@@ -142,14 +146,14 @@ class Mappings:
             at, flags = f"a{self.names}", "SHARED" if is_shared else "PRIVATE"
             self.lines.append(f"{at} = map_of({name}, {n} * PAGE, flags={flags}, offset={first} * PAGE)")
             own = None if is_shared else bytearray(self.shared[name][first : first + n])
-            self.mapped[at] = (name, first, {page: page for page in range(n)}, own)
+            self.mapped[at] = (name, first, set(range(n)), own)
         if not is_open:
             self.lines.append(f"os.close({name})")
 
     def pick(self):
         """A page that is mapped: its mapping, and which of it."""
         at = self.numbers.choice(list(self.mapped))
-        return at, self.numbers.choice(list(self.mapped[at][2]))
+        return at, self.numbers.choice(sorted(self.mapped[at][2]))
 
     def write(self):
         if self.mapped:
@@ -168,27 +172,32 @@ class Mappings:
         if self.mapped:
             at, page = self.pick()
             self.lines.append(f"libc.munmap({at} + {page} * PAGE, PAGE)")
-            del self.mapped[at][2][page]
+            self.mapped[at][2].remove(page)
             if not self.mapped[at][2]:
                 del self.mapped[at]
 
     def protect(self):
-        """There and back: the next cell has each mapping as it was protected."""
+        """A page of the newest mapping, for the next cell, which has to find it so and takes it back."""
         if self.mapped:
-            at, page = self.pick()
+            at = list(self.mapped)[-1]
+            page = self.numbers.choice(sorted(self.mapped[at][2]))
             self.lines.append(f"libc.mprotect({at} + {page} * PAGE, PAGE, READ)")
-            self.lines.append(f"again.append(({at} + {page} * PAGE))")
+            self.lines.append(f"again.append({at} + {page} * PAGE)")
 
     def copy(self):
         return dict(self.shared), {
-            at: (name, first, dict(pages), None if own is None else bytearray(own))
+            at: (name, first, set(pages), None if own is None else bytearray(own))
             for at, (name, first, pages, own) in self.mapped.items()
         }
 
     def cell(self):
         """Runs what was chosen, and keeps it or not."""
-        before = self.states[-1] if self.states else ({}, {})
-        self.lines = ["for at in again: assert libc.mprotect(at, PAGE, READ | WRITE) == 0", "again.clear()"]
+        before = self.copy()
+        self.lines = [
+            "assert all(modes(at) == 'r--' for at in again)",
+            "for at in again: assert libc.mprotect(at, PAGE, READ | WRITE) == 0",
+            "again.clear()",
+        ]
         for _ in range(self.numbers.randrange(1, 5)):
             getattr(self, self.numbers.choice(["make", "make", "write", "write", "unmap", "protect"]))()
             if self.lines[-1].startswith("again"):
@@ -200,7 +209,6 @@ class Mappings:
             self.shared, self.mapped = before
         else:
             self.kernel.good(code)
-        self.states.append(self.copy())
         self.check()
 
     def check(self):
@@ -208,7 +216,7 @@ class Mappings:
         expected = {
             (at, page): (self.shared[name][first + page] if own is None else own[page])
             for at, (name, first, pages, own) in self.mapped.items()
-            for page in pages
+            for page in sorted(pages)
         }
         reads = ", ".join(f"{at} + {page} * PAGE + {(page * 997) % 4096}" for at, page in expected)
         answer = self.kernel.good(f"print(*[ctypes.string_at(at, 1)[0] for at in [{reads}]])", store_history=False)

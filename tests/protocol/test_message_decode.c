@@ -245,8 +245,9 @@ struct others {
     unsigned turns;
 };
 
-/* A signed message whose content is a text of so many bytes. */
-static enum message_problem decode_signed(struct signer *signer, unsigned id, size_t bytes, struct message *ret) {
+/* A message, signed by a signer, whose content is a text of so many bytes. */
+static enum message_problem decode_of(const struct signer *sender, struct signer *signer, unsigned id, size_t bytes,
+                                      struct message *ret) {
     char header[64], hex[SIGNER_HEX_BYTES];
     char *content = malloc(bytes + 16);
     int n = sprintf(content, "{\"text\": \"");
@@ -255,10 +256,14 @@ static enum message_problem decode_signed(struct signer *signer, unsigned id, si
     const int header_bytes = snprintf(header, sizeof header, "{\"msg_id\": \"%u\", \"msg_type\": \"t\"}", id);
     const struct frame frames[] = {{"<IDS|MSG>", 9}, {hex, sizeof hex}, {header, (size_t)header_bytes},
                                    {"{}", 2},        {"{}", 2},         {content, strlen(content)}};
-    signer_sign(signer, frames + 2, 4, hex);
+    signer_sign(sender, frames + 2, 4, hex);
     enum message_problem problem = decode(signer, frames, 6, ret);
     free(content);
     return problem;
+}
+
+static enum message_problem decode_signed(struct signer *signer, unsigned id, size_t bytes, struct message *ret) {
+    return decode_of(signer, signer, id, bytes, ret);
 }
 
 static void take_turn(void *arg, int wait_ms) {
@@ -291,6 +296,19 @@ static void test_others_are_served_while_a_large_message_is_decoded(void **state
     signer_destroy(others.signer);
 }
 
+static void test_others_are_served_while_the_signature_of_a_strangers_large_message_is_checked(void **state) {
+    struct others others = {.signer = signer_create("key", 3)};
+    struct signer *stranger = signer_create("another", 7);
+    struct message message;
+    (void)state;
+    slices_serve(take_turn, &others);
+    assert_int_equal(decode_of(stranger, others.signer, 0, 128 << 20, &message), MESSAGE_BAD_SIGNATURE);
+    assert_true(others.turns > 0);
+    slices_serve(NULL, NULL);
+    signer_destroy(stranger);
+    signer_destroy(others.signer);
+}
+
 static void test_each_problem_has_a_sentence_of_its_own(void **state) {
     (void)state;
     for (int i = 0; i < MESSAGE_N_PROBLEMS; i++) {
@@ -313,6 +331,7 @@ int main(void) {
         cmocka_unit_test(test_decode_lengths_that_overflow_are_too_large),
         cmocka_unit_test(test_decode_long_ids_are_bad_header),
         cmocka_unit_test(test_others_are_served_while_a_large_message_is_decoded),
+        cmocka_unit_test(test_others_are_served_while_the_signature_of_a_strangers_large_message_is_checked),
         cmocka_unit_test(test_each_problem_has_a_sentence_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,20 +205,23 @@ void live_send(const struct cell *cell, const char *format, ...) {
     va_end(args);
 }
 
-const char *live_receive(const struct cell *cell) {
-    static char line[LINE_BYTES];
+int live_await(const struct cell *cell, int ms) {
     struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
                            {.fd = cell_exit_fd(cell), .events = POLLIN},
                            {.fd = session_denied_fd(cell->session), .events = POLLIN}};
+    struct denied_call call;
+    int n;
+    while ((n = poll(fds, 3, ms)) > 0 && !fds[0].revents && !fds[1].revents)
+        CHECK(session_take_denied(cell->session, &call) >= 0);
+    return n <= 0 ? 0 : fds[0].revents ? 1 : -1;
+}
+
+const char *live_receive(const struct cell *cell) {
+    static char line[LINE_BYTES];
     for (size_t n = 0; n < sizeof line;) {
-        struct denied_call call;
-        if (poll(fds, 3, STUCK_MS) <= 0)
-            CHECK(!"an answer, or the worker's end");
-        if (fds[2].revents && !fds[0].revents && !fds[1].revents) {
-            CHECK(session_take_denied(cell->session, &call) >= 0);
-            continue;
-        }
-        ssize_t r = fds[0].revents ? read(fds[0].fd, line + n, 1) : 0;
+        const int found = live_await(cell, STUCK_MS);
+        CHECK(found != 0); /* an answer, or the worker's end */
+        ssize_t r = found > 0 ? read(cell_control_fd(cell), line + n, 1) : 0;
         if (r <= 0)
             return NULL;
         if (line[n] == '\n') {

@@ -48,8 +48,11 @@ struct cell *live_start(struct live *live);
 /* Sends a line to a running cell. */
 void live_send(const struct cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Its next line; calls that the filter asks about meanwhile are answered. It is in a buffer that the next call uses
- * again; NULL where the cell's worker or its socket ended instead.
+/* Waits for what a running cell says: 1 where there is something, -1 where its worker has ended instead, 0 for neither
+ * in time. Calls that the filter asks about meanwhile are answered. */
+int live_await(const struct cell *cell, int ms);
+
+/* Its next line, in a buffer that the next call uses again; NULL where the cell's worker or its socket ended instead.
  */
 const char *live_receive(const struct cell *cell);
 

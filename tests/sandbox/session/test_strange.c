@@ -6,10 +6,9 @@
  */
 #include "tests/sandbox/live.h"
 
-#include "sandbox/session/cell.h"
+#include "sandbox/session/session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +19,7 @@ enum { SESSIONS = 3, CELLS = 16, DOINGS = 12, PATIENCE_MS = 1000 };
 
 /* The worker's answer, or whether it is dead, or neither for a while. */
 static const char *answer(const struct cell *cell) {
-    struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
-                           {.fd = cell_exit_fd(cell), .events = POLLIN},
-                           {.fd = session_denied_fd(cell->session), .events = POLLIN}};
-    struct denied_call call;
-    int n;
-    while ((n = poll(fds, 3, PATIENCE_MS)) > 0 && !fds[0].revents && !fds[1].revents)
-        CHECK(session_take_denied(cell->session, &call) >= 0);
-    return n > 0 && fds[0].revents ? live_receive(cell) : NULL;
+    return live_await(cell, PATIENCE_MS) > 0 ? live_receive(cell) : NULL;
 }
 
 static void fail_with(const char *what, const struct error *error) {
