@@ -102,8 +102,8 @@ size_t patterns_n(const struct patterns *patterns) {
     return patterns ? patterns->n : 0;
 }
 
-int64_t pattern_deadline(void) {
-    return clock_us() + PATTERN_PASS_MS * CLOCK_MS;
+struct work_time pattern_time(void) {
+    return work_time_for(PATTERN_PASS_MS * CLOCK_MS);
 }
 
 /* A line, or a piece of a long one. */
@@ -147,7 +147,7 @@ int patterns_next(const struct patterns *patterns, size_t which, struct pattern_
     while (pass->at < pass->bytes) {
         size_t start, end;
         struct window window = window_at(pass);
-        if (clock_us() > pass->deadline_us)
+        if (work_time_over(pass->time))
             return -ETIME;
         int r = match_in(patterns, which, pass, &window, &start, &end);
         if (r < 0)

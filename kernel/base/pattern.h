@@ -4,8 +4,8 @@
  * PCRE2 is used because its matches can be bounded, and POSIX regexec() has no
  * bounds. A pattern is applied to one line at a time, in windows of
  * PATTERN_WINDOW_BYTES; backtracking from each start is bounded, and one pass
- * over a text has PATTERN_PASS_MS. A pass that runs out of time says so, so that
- * the caller can refuse the rest of the text.
+ * over a text has PATTERN_PASS_MS of the processor. A pass that runs out of time says so,
+ * so that the caller can refuse the rest of the text.
  *
  * See: pcre2api(3), pcre2_set_match_limit(3).
  */
@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/base/work_time.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ enum {
     PATTERN_MAX = 64,            /* patterns of one kind */
     PATTERN_BYTES_MAX = 1000,    /* of one pattern */
     PATTERN_WINDOW_BYTES = 8192, /* a match of up to half of it is always found */
-    PATTERN_PASS_MS = 100,       /* of all patterns over one text */
+    PATTERN_PASS_MS = 100,       /* of the processor, for all patterns over one text */
 };
 
 struct patterns;
@@ -43,11 +44,11 @@ size_t patterns_n(const struct patterns *patterns);
 struct pattern_pass {
     const char *text; /* borrowed */
     size_t bytes;
-    size_t at;           /* where to continue */
-    int64_t deadline_us; /* pattern_deadline() */
+    size_t at;              /* where to continue */
+    struct work_time *time; /* pattern_time(), borrowed */
 };
 
-int64_t pattern_deadline(void);
+struct work_time pattern_time(void);
 
 /*
  * Finds the next match that is not empty, from pass->at on, and sets pass->at

@@ -48,8 +48,8 @@ static void find_hits(const struct patterns *patterns, size_t which, const struc
 /* What is looked for in a view of a text. */
 struct search {
     const struct redaction *redaction;
-    size_t pattern;      /* one of the operator's; SIZE_MAX for the values of variables */
-    int64_t deadline_us; /* of patterns */
+    size_t pattern; /* one of the operator's; SIZE_MAX for the values of variables */
+    struct work_time *time;
 };
 
 /* Puts marks in place of what was found. Returns how many. */
@@ -69,7 +69,7 @@ static size_t replace(struct bytes *now, struct bytes *hits) {
 /* Finds the values of variables in a view, as positions in the text. */
 static void find_values(const struct variables *variables, const struct secrets_view *view,
                         const struct pattern_pass *pass, struct bytes *hits) {
-    variables_find(variables, pass->text, pass->bytes, pattern_deadline(), hits);
+    variables_find(variables, pass->text, pass->bytes, pass->time, hits);
     struct secrets_hit *all = (struct secrets_hit *)hits->data;
     for (size_t i = 0; i < hits->n / sizeof *all; i++)
         secrets_view_range(view, &all[i].start, &all[i].end);
@@ -84,7 +84,7 @@ static size_t take_out(const struct search *search, unsigned flags, struct bytes
     auto_bytes hits = {0};
     int r = flags < SECRETS_VIEW_N ? secrets_view_make(now->data, now->n, flags, &view) : 1;
     struct pattern_pass pass = {
-        .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .deadline_us = search->deadline_us};
+        .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .time = search->time};
     if (r == 1 && search->pattern == SIZE_MAX)
         find_values(search->redaction->variables, &view, &pass, &hits);
     else if (r == 1)
@@ -100,8 +100,10 @@ static unsigned view_of(unsigned turn) {
 
 static size_t take_out_values(const struct redaction *redaction, struct bytes *now) {
     size_t n = 0;
-    for (unsigned turn = 0; redaction->variables && redaction->variables->n > 0 && turn <= SECRETS_VIEW_N; turn++)
-        n += take_out(&(struct search){redaction, SIZE_MAX, 0}, view_of(turn), now);
+    for (unsigned turn = 0; redaction->variables && redaction->variables->n > 0 && turn <= SECRETS_VIEW_N; turn++) {
+        struct work_time time = pattern_time();
+        n += take_out(&(struct search){redaction, SIZE_MAX, &time}, view_of(turn), now);
+    }
     return n;
 }
 
@@ -109,7 +111,8 @@ static size_t take_out_patterns(const struct redaction *redaction, struct bytes 
     const size_t n_patterns = patterns_n(redaction->patterns);
     size_t n = 0;
     for (unsigned turn = 0; n_patterns > 0 && turn <= SECRETS_VIEW_N; turn++) {
-        struct search search = {redaction, 0, pattern_deadline()};
+        struct work_time time = pattern_time();
+        struct search search = {redaction, 0, &time};
         for (; search.pattern < n_patterns && now->n > 0; search.pattern++)
             n += take_out(&search, view_of(turn), now);
     }

@@ -3,7 +3,7 @@
  *
  * A bit for the first bytes of each value tells most places apart from all values. Values
  * are a cell's: they may be like each other, overlap in a text, and take long to find in
- * it. So a search has a deadline, after which the whole text counts as found.
+ * it. So a search has a bound, after which the whole text counts as found.
  *
  * What follows %env or %set_env is split at the first "=", or before it at the first
  * blank: there IPython refuses the name. Both are stripped. IPython takes the line without "%" where it is
@@ -14,7 +14,6 @@
 #include "variables.h"
 
 #include "base/cleanup.h"
-#include "kernel/base/clock.h"
 #include "kernel/records/secrets.h"
 
 #include <errno.h>
@@ -286,7 +285,7 @@ int variables_read_code(struct variables *variables, const char *code, size_t by
     return r;
 }
 
-void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
+void variables_find(const struct variables *variables, const char *text, size_t bytes, struct work_time *time,
                     struct bytes *hits) {
     struct secrets_hit hit = {0};
     const size_t before = hits->n;
@@ -294,7 +293,7 @@ void variables_find(const struct variables *variables, const char *text, size_t 
     for (size_t at = 0; at + VARIABLES_VALUE_BYTES_MIN <= bytes && hit.end < bytes; at++) {
         if (!filter_has(variables, text + at))
             continue;
-        if (work >= WORK_BYTES && clock_us() > deadline_us) {
+        if (work >= WORK_BYTES && work_time_over(time)) {
             hits->n = before;
             hit = (struct secrets_hit){0, bytes, "all, as the values of variables take too long to find"};
             break;

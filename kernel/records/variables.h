@@ -15,6 +15,7 @@
 #define PETRI_VARIABLES_H
 
 #include "base/cleanup.h"
+#include "kernel/base/work_time.h"
 #include "protocol/bytes.h"
 
 #include <jansson.h>
@@ -74,11 +75,11 @@ int variables_read_code(struct variables *variables, const char *code, size_t by
 
 /*
  * Appends a struct secrets_hit for each place in a text where known values stand, one for
- * those that overlap, or one for the whole text if that is not known by the deadline
- * (clock.h). What begins with a value that is not known whole counts up to the text's end.
+ * those that overlap, or one for the whole text if that is not known within the time
+ * (work_time.h). What begins with a value that is not known whole counts up to the text's end.
  * Their kinds are borrowed.
  */
-void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
+void variables_find(const struct variables *variables, const char *text, size_t bytes, struct work_time *time,
                     struct bytes *hits);
 
 /* The same for the values in those lines of a cell's code that set variables, whatever they are. */

@@ -3,12 +3,13 @@
  *
  * What a worker says about an import is checked as far as possible: the module
  * has to be one that the configuration refuses, and the line has to exist in the
- * code. All patterns share one deadline; code that can't be searched by then is
+ * code. All patterns share a bound of time; code that can't be searched within it is
  * refused.
  */
 
 #include "refuse.h"
 
+#include "base/errand.h"
 #include "kernel/base/pattern.h"
 #include "kernel/policy/config.h"
 #include "protocol/text.h"
@@ -40,32 +41,47 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     json_array_append_new(run->result.facts.history, json_sprintf("    %s", json_string_value(text)));
 }
 
-static void check_pattern(const struct config *config, struct patterns *refused, struct run *run, size_t which,
-                          struct pattern_pass *pass) {
-    char why[sizeof run->result.facts.detail];
+/* What is looked for in a cell, and what was found. */
+struct look {
+    const struct patterns *refused;
+    const json_t *code;
+    int r; /* as of patterns_next() */
+    int line;
+    size_t which; /* of the patterns */
+};
+
+/* Work of an errand's: a text may be long, and made so that patterns take long on it. */
+static void look_for_all(void *arg) {
+    struct look *look = arg;
+    struct work_time time = pattern_time();
     size_t start = 0, end = 0;
-    const char *pattern = json_string_value(json_array_get(config->refuse.patterns, which));
-    int r = patterns_next(refused, which, pass, &start, &end);
-    if (r == 0)
+    for (; look->which < patterns_n(look->refused); look->which++) {
+        struct pattern_pass pass = {
+            .text = json_string_value(look->code), .bytes = json_string_length(look->code), .time = &time};
+        look->r = patterns_next(look->refused, look->which, &pass, &start, &end);
+        if (look->r == 0)
+            continue;
+        look->line = line_of(pass.text, look->r > 0 ? start : pass.at);
         return;
-    int line = line_of(pass->text, r > 0 ? start : pass->at);
-    if (r > 0)
-        snprintf(why, sizeof why,
-                 "line %d has what the configuration refuses (\"refuse\", \"patterns\"): it matches %.120s", line,
-                 pattern);
-    else
-        snprintf(why, sizeof why, "it takes too long to find out whether its line %d matches %.120s", line, pattern);
-    refuse(run, line, why, pass->text);
+    }
 }
 
 void refuse_check(const struct config *config, struct patterns *refused, struct run *run, const json_t *code) {
-    const char *text = json_string_value(code);
-    size_t bytes = json_string_length(code);
-    int64_t deadline_us = pattern_deadline();
-    for (size_t i = 0; i < patterns_n(refused) && run->result.outcome == OUTCOME_OK; i++) {
-        struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
-        check_pattern(config, refused, run, i, &pass);
-    }
+    struct look look = {.refused = refused, .code = code};
+    char why[sizeof run->result.facts.detail];
+    if (patterns_n(refused) > 0)
+        errand_do(look_for_all, &look);
+    if (look.r == 0)
+        return;
+    const char *pattern = json_string_value(json_array_get(config->refuse.patterns, look.which));
+    if (look.r > 0)
+        snprintf(why, sizeof why,
+                 "line %d has what the configuration refuses (\"refuse\", \"patterns\"): it matches %.120s", look.line,
+                 pattern);
+    else
+        snprintf(why, sizeof why, "it takes too long to find out whether its line %d matches %.120s", look.line,
+                 pattern);
+    refuse(run, look.line, why, json_string_value(code));
 }
 
 const json_t *refuse_modules(const struct config *config) {

@@ -1,10 +1,13 @@
 #include "kernel/base/pattern.h"
 
+#include "kernel/base/clock.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -19,7 +22,8 @@ static struct patterns *make(const char *pattern) {
 /* How many matches there are, and where the last one is; or -errno. */
 static int count(const char *pattern, const char *text, size_t bytes, size_t *ret_start, size_t *ret_end) {
     struct patterns *patterns = make(pattern);
-    struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = pattern_deadline()};
+    struct work_time time = pattern_time();
+    struct pattern_pass pass = {.text = text, .bytes = bytes, .time = &time};
     int n = 0;
     int r;
     while ((r = patterns_next(patterns, 0, &pass, ret_start, ret_end)) > 0)
@@ -73,6 +77,22 @@ static void test_pattern_that_backtracks_for_ever_times_out(void **state) {
     assert_int_equal(count("(a|aa)+[^a]$", text, sizeof text, &start, &end), -ETIME);
 }
 
+/* A machine that does other things meanwhile must not change what is found. */
+static void test_pattern_time_is_what_the_thread_works_and_no_other(void **state) {
+    static const char text[] = "one key, and another key";
+    struct patterns *patterns = make("key");
+    struct work_time time = work_time_for(50 * CLOCK_MS);
+    struct pattern_pass pass = {.text = text, .bytes = strlen(text), .time = &time};
+    size_t start, end;
+    (void)state;
+    nanosleep(&(struct timespec){.tv_nsec = 60 * 1000 * 1000}, NULL);
+    assert_int_equal(patterns_next(patterns, 0, &pass, &start, &end), 1);
+    while (!work_time_over(&time))
+        ;
+    assert_int_equal(patterns_next(patterns, 0, &pass, &start, &end), -ETIME);
+    patterns_destroy(patterns);
+}
+
 static void test_pattern_that_is_invalid_is_refused_with_its_position(void **state) {
     struct error error;
     char *long_one = calloc(1, PATTERN_BYTES_MAX + 2);
@@ -92,6 +112,7 @@ int main(void) {
         cmocka_unit_test(test_pattern_matches_are_found_line_by_line),
         cmocka_unit_test(test_pattern_match_in_a_long_line_is_found_once_and_whole),
         cmocka_unit_test(test_pattern_that_backtracks_for_ever_times_out),
+        cmocka_unit_test(test_pattern_time_is_what_the_thread_works_and_no_other),
         cmocka_unit_test(test_pattern_that_is_invalid_is_refused_with_its_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
