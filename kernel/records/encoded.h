@@ -4,8 +4,7 @@
  *
  * Nobody says where such a piece begins, so base64 is decoded from each of four characters
  * on and hexadecimal digits from each of two, and what does not come out as text is left
- * out: of a picture little remains, and little of words that only look like base64. Each way
- * reads the text once.
+ * out: of a picture little remains, and little of words that only look like base64.
  *
  * See: RFC 4648, RFC 2045 (6.7, 6.8), RFC 3986 (2.1).
  */
@@ -15,18 +14,17 @@
 #include "base/cleanup.h"
 #include "protocol/bytes.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A way to decode a text. */
 enum encoded_way {
-    ENCODED_BASE64,   /* whole groups from a run's first character on */
-    ENCODED_BASE64_1, /* from its second, */
-    ENCODED_BASE64_2, /* third */
-    ENCODED_BASE64_3, /* or fourth */
-    ENCODED_HEX,      /* pairs of digits, with or without what stands between bytes: a blank, a colon, 0x */
-    ENCODED_HEX_1,    /* from the second digit on */
-    ENCODED_QUOTED,   /* lines with %41 or =41 in them; "=" at a line's end joins it with the next one */
+    ENCODED_BASE64, /* groups of four characters, from each of a run's first four on */
+    ENCODED_HEX,    /* pairs of digits, from each of a run's first two on, with or without what stands between bytes: a
+                       blank, a colon, 0x */
+    ENCODED_QUOTED, /* lines with %41 or =41 in them; "=" at a line's end joins it with the next one */
     ENCODED_WAYS,
+    ENCODED_BASE64_WHOLE = ENCODED_WAYS, /* from a run's first character on alone */
 };
 
 struct encoded_piece {
@@ -47,6 +45,10 @@ extern const char encoded_mark[];
  */
 void encoded_find(const char *text, size_t n, enum encoded_way way, size_t least, struct encoded *encoded);
 void encoded_fini(struct encoded *encoded);
+
+/* Whether a text is base64 and nothing else, as a file's content is, which may be in lines; hexadecimal digits are
+ * something else. */
+bool encoded_is_base64(const char *text, size_t n);
 
 static inline size_t encoded_n(const struct encoded *encoded) {
     return encoded->pieces.n / sizeof(struct encoded_piece);

@@ -18,7 +18,6 @@
 #include "kernel/records/secrets_view.h"
 #include "protocol/text.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum {
@@ -197,22 +196,6 @@ static json_t *mark_only(const char *kind, size_t *count) {
     return bytes_ok(&mark) ? json_stringn(mark.data, mark.n) : NULL;
 }
 
-/* Whether a text is base64 and nothing else, as a file's content is, which may be in lines; hexadecimal digits are
- * something else. */
-static bool is_base64(const char *text, size_t n) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t found = 0;
-    bool is_hex = true;
-    for (size_t at = 0; at < n; at++) {
-        const bool is_end = text[at] == '\n' || (text[at] == '=' && n - at <= 4);
-        if (!is_end && (!text[at] || !strchr(digits, text[at])))
-            return false;
-        found += text[at] != '\n';
-        is_hex = is_hex && isxdigit((unsigned char)text[at]);
-    }
-    return found >= 8 && found % 4 == 0 && !is_hex;
-}
-
 /*
  * A file's content with a secret in it is left out as a whole: without the secret it would be
  * a different file. is_bytes: it is none of a text's, so what looks like a secret in the base64 is chance.
@@ -220,8 +203,8 @@ static bool is_base64(const char *text, size_t n) {
 static json_t *redact_string(const struct redaction *redaction, const json_t *json, bool is_bytes, size_t *count) {
     auto_bytes out = {0}, hits = {0};
     const struct bytes text = {.data = (char *)json_string_value(json), .n = json_string_length(json)};
-    if (is_base64(text.data, text.n)) {
-        if (!find_encoded(redaction, 0, &text, ENCODED_BASE64, &hits))
+    if (encoded_is_base64(text.data, text.n)) {
+        if (!find_encoded(redaction, 0, &text, ENCODED_BASE64_WHOLE, &hits))
             return NULL;
         if (hits.n > 0)
             return mark_only(encoded_kind, count);

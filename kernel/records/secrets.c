@@ -249,9 +249,9 @@ static bool find_named(struct secrets_text *text, size_t at, struct secrets_hit 
     unsigned seen = 0;
     bool tight = false;
     size_t end = secrets_run_end(text, at, word | SECRETS_DASH, NAME_BYTES_MAX, &seen);
-    const struct secrets_name *name = end > at ? find_name(text, at, end) : NULL;
-    size_t value = name ? find_value(text, end, &tight) : 0;
-    if (value == 0 || value >= text->n)
+    size_t value = end > at ? find_value(text, end, &tight) : 0;
+    const struct secrets_name *name = value > 0 ? find_name(text, at, end) : NULL; /* few words have a value */
+    if (!name || value >= text->n)
         return false;
     if (text->at[value] == '"' || text->at[value] == '\'' || secrets_is_at(text, value, "\\\""))
         return find_quoted(text, value, name, hit);
