@@ -145,8 +145,8 @@ static void tell_read_only(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     const size_t n = strlen(runner->note);
     snprintf(runner->note + n, sizeof runner->note - n,
-             "petri: this folder is not written: cells don't see it as it is%s.\n",
-             kernel->export.off ? "" : "; files that they make are copied to outputs");
+             "petri: this folder is not written: cells don't see it as it is%s%s.\n",
+             kernel->export.off ? "" : "; files that they make are copied to ", kernel->export.name);
 }
 
 /* Tells the user of what does not go on from cell to cell as it should. */
@@ -240,14 +240,25 @@ static int serve(struct kernel *kernel, struct start *start) {
     return r < 0 ? fail_kernel(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
 }
 
-/* Chooses the export folder. A working folder that cells don't see does not count as the notebook's. */
+/*
+ * Chooses the export folder. A working folder that cells don't see does not count as the notebook's. In the writable
+ * mode cells work in the folder itself, so copies of what is no part of the session go to another one, which no cell
+ * sees.
+ */
 static void choose_export(struct kernel *kernel, const struct start_options *options, const struct start *start) {
     const char *path = options->artifacts;
     const struct workdir *workdir = &start->workdir;
+    const char *of_config = workdir->shown ? kernel->config.artifacts : "";
+    char name[NAME_MAX + 1];
+    if (kernel->writeback.on && of_config[0])
+        snprintf(name, sizeof name, "%.*s%s", NAME_MAX - (int)strlen(writeback_aside), of_config, writeback_aside);
+    else
+        snprintf(name, sizeof name, "%s", of_config);
     if (path)
         export_init_at(&kernel->export, path);
     else
-        export_init(&kernel->export, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
+        export_init(&kernel->export, workdir->fd, workdir->path, name);
+    kernel->writeback.aside = kernel->export.name;
 }
 
 /* Completes the changes that an earlier kernel had committed, but not made before it was killed. */
@@ -466,8 +477,8 @@ int start_kernel(const struct start_options *options) {
     preload_init(&kernel.preload);
     compact_init(&kernel.compact);
     prepare(&kernel, options, &start);
-    choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
+    choose_export(&kernel, options, &start);
     status = serve(&kernel, &start);
     roster_leave(&kernel.roster);
     free_kernel(&kernel);

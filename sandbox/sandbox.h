@@ -157,9 +157,8 @@ struct session_options {
     const char *outputs;              /* a name in the notebook's folder that the caller copies files of cells to, for
                                          people: cells see what was there when the session began, and those of image 0
                                          nothing of it, unless readonly names it; NULL for none */
-    const char *const *outputs_own;   /* names in it that no cell sees, where it is not live; NULL-ended */
-    bool hide_outputs;                /* no cell sees anything of it, unless readonly names it (profile strict) */
-    bool live_outputs;                /* but for those of image 0, cells see it as it is (the writable mode) */
+    const char *const *outputs_own;   /* names in it that no cell sees; NULL-ended */
+    bool hide_outputs;                /* no cell sees anything of it, unless readonly names it */
     const struct session_mask *masks; /* what is not shown of all that; a folder comes before those in it; borrowed
                                          for the session's life */
     size_t n_masks;

@@ -97,7 +97,8 @@ class Session:
     program: the program `petri`; None for $PETRI, or `petri` on the PATH.
     keep_bytes: how much of what one run puts out is kept in memory, on top of the kernel's own limits.
     writable: what the code changes in the folder is changed on this machine, all that a run has changed or nothing,
-    instead of being copied to `outputs/`. Needs folder, and profile "notebook".
+    instead of being copied to `outputs/`. Files of fresh runs and branches are copied to `outputs-aside/`. Needs
+    folder, and profile "notebook".
 
     The kernel starts with the first run, or on entering a `with` block, and ends with close() or this process.
     Methods may be called from any thread. Runs that are asked for at once take turns, as each may need what the one
@@ -340,10 +341,11 @@ class Session:
 
         All of them are sent before the first is waited for; as many run at once as the limit cpus allows (limits of the
         session). Each leaves a state, unless it was rolled back: of more codes than the limit history those that ended
-        first may have gone, and the best one among them. Files are copied to `outputs/` of all; where several write
-        one file, each has a copy of its own, such as `model (2).txt`: Artifact.copied_to says which. A later best_of()
-        replaces them, and so can one of these codes that reaches the kernel when another one has ended already: then
-        read_bytes() of that one's says so. inline_bytes brings small files with the results.
+        first may have gone, and the best one among them. Files are copied to `outputs/` of all (with writable to
+        `outputs-aside/`); where several write one file, each has a copy of its own, such as `model (2).txt`:
+        Artifact.copied_to says which. A later best_of() replaces them, and so can one of these codes that reaches the
+        kernel when another one has ended already: then read_bytes() of that one's says so. inline_bytes brings small
+        files with the results.
 
         Ctrl-C (KeyboardInterrupt) interrupts these runs alone, and is raised once they have ended.
 

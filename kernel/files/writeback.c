@@ -35,6 +35,8 @@
  */
 enum { NOT_DUE = -1 };
 
+const char writeback_aside[] = "-aside";
+
 enum { WRITTEN_MAX = 10000 }; /* paths in `written`; after that it begins anew */
 
 void writeback_init(struct writeback *writeback) {

@@ -22,10 +22,15 @@
 
 enum { WRITING_FILES_MAX = 100000 }; /* of a cell: more are never written */
 
+/* What that folder's name (aside) has behind the configured one of copies. */
+extern const char writeback_aside[];
+
 struct writeback {
     bool on;
     int folder_fd;         /* owned; -1 where it is off */
     const json_t *allowed; /* patterns of names that are written although programs look for them; borrowed; or NULL */
+    const char *aside;     /* the folder in it for copies of what is no part of the session; borrowed, set by the
+                              caller; NULL or "" for none */
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
     int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
     json_t *own;     /* paths of which the session has its own version, with the host's version: writeback.c; owned */

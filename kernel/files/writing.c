@@ -87,6 +87,13 @@ static int add_due(struct writing *writing) {
     return r;
 }
 
+/* Whether a path is the folder that petri copies files to which are no part of the session, or in it. */
+static bool is_aside(const struct writing *writing, const char *path) {
+    const char *aside = writing->options.writeback->aside;
+    const size_t n = aside ? strlen(aside) : 0;
+    return n > 0 && strncmp(path, aside, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
 static void judge(const struct writing *writing, struct writing_entry *entry) {
     const int64_t most = writing->options.limits->values[LIMIT_ARTIFACT];
     char why[sizeof entry->refused], size[32];
@@ -98,6 +105,8 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
     if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
                           : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
         writing_refuse(entry, "%s", why);
+    else if (is_aside(writing, entry->path))
+        writing_refuse(entry, "petri copies files of fresh runs and branches there");
     else if (autorun_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
         writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
     else if (!removal && !folder && entry->bytes > (uint64_t)most)

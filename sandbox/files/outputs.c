@@ -101,7 +101,7 @@ static int hide_own(const struct session_options *options, int folder_fd, int hi
 int outputs_hide(const struct session_options *options, int files_fd, int folder_fd) {
     struct stat st;
     int r = options->outputs ? hide_all(options->outputs, files_fd, folder_fd) : 0;
-    if (r || !options->outputs || options->live_outputs)
+    if (r || !options->outputs)
         return r;
     auto_fd hidden_fd = tree_open(files_fd, "kept/hidden");
     if (hidden_fd < 0)

@@ -18,7 +18,7 @@ void session_outputs_init(struct session_outputs *outputs, const struct session_
                                         .hidden_first = outputs_are_hidden(options, LAYER_OVER_FIRST),
                                         .room = {options->disk_bytes, options->disk_inodes},
                                         .hides = {-1, -1, -1, -1}};
-    outputs->kept = options->outputs && options->host->folder_fd >= 0 && !options->live_outputs && !outputs->hidden;
+    outputs->kept = options->outputs && options->host->folder_fd >= 0 && !outputs->hidden;
 }
 
 int session_outputs_open(struct session_outputs *outputs, const struct zygote *zygote) {

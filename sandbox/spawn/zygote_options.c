@@ -24,7 +24,7 @@ struct head {
     uint32_t uid, gid;
     uint64_t disk_bytes, disk_inodes;
     uint32_t n_homes, n_readonly, n_own, n_argv, n_env, n_masks, n_names;
-    uint8_t hide_folder_path, hide_outputs, live_outputs, has_outputs, has_folder_fd, has_readonly;
+    uint8_t hide_folder_path, hide_outputs, has_outputs, has_folder_fd, has_readonly;
 };
 
 static uint32_t count(const char *const *list) {
@@ -63,7 +63,6 @@ int zygote_options_write(const struct session_options *options) {
                         .n_masks = (uint32_t)options->n_masks,
                         .hide_folder_path = options->hide_folder_path,
                         .hide_outputs = options->hide_outputs,
-                        .live_outputs = options->live_outputs,
                         .has_outputs = options->outputs != NULL,
                         .has_folder_fd = options->host->folder_fd >= 0,
                         .has_readonly = options->readonly != NULL};
@@ -204,7 +203,6 @@ int zygote_options_read(int fd, struct zygote_options *ret) {
     options->n_masks = head.n_masks;
     options->hide_folder_path = head.hide_folder_path;
     options->hide_outputs = head.hide_outputs;
-    options->live_outputs = head.live_outputs;
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;
     ret->host = (struct sandbox_host){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};

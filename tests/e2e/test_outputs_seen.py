@@ -43,28 +43,28 @@ for name in ("result.txt", "deep/result.txt", "new/result.txt"):
 """
 
 
-def fill(folder, before):
+def fill(folder, before, outputs="outputs"):
     """outputs/ as earlier sessions and its owner have left it; all that is there."""
     lines = []
     for name, text in before.items():
-        path = folder / "outputs" / name
+        path = folder / outputs / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         if name in EARLIER:
             lines.append(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n")
     if lines:
-        (folder / "outputs" / LOG).write_text("".join(lines))
-    return listing(folder)
+        (folder / outputs / LOG).write_text("".join(lines))
+    return listing(folder, outputs)
 
 
-def listing(folder):
+def listing(folder, outputs="outputs"):
     """{name: text} of outputs/, but for petri's own log."""
-    files = [path for path in (folder / "outputs").rglob("*") if path.is_file() and path.name != LOG]
-    return {str(path.relative_to(folder / "outputs")): path.read_text() for path in files}
+    files = [path for path in (folder / outputs).rglob("*") if path.is_file() and path.name != LOG]
+    return {str(path.relative_to(folder / outputs)): path.read_text() for path in files}
 
 
-def check_look(kernel, expected, where, **petri):
-    cell = kernel.ask(LOOK, petri)
+def check_look(kernel, expected, where, look=LOOK, **petri):
+    cell = kernel.ask(look, petri)
     assert cell.ok, f"{where}\n{cell}"
     for way, seen in eval(cell.result).items():
         assert seen == expected, f"{where}, {way}"
@@ -77,21 +77,21 @@ WRITERS = {
 }
 
 
-def check_looks(kernel, expected, fresh, image, where):
+def check_looks(kernel, expected, fresh, image, where, look=LOOK):
     """In each kind of run, and in the session after each way of coming to a state."""
-    check_look(kernel, fresh, f"{where}: fresh", fresh=True)
-    check_look(kernel, expected, f"{where}: branch", **{"from": image, "commit": False})
-    check_look(kernel, expected, f"{where}: session", commit=False)
+    check_look(kernel, fresh, f"{where}: fresh", look, fresh=True)
+    check_look(kernel, expected, f"{where}: branch", look, **{"from": image, "commit": False})
+    check_look(kernel, expected, f"{where}: session", look, commit=False)
     run(kernel, "open('result.txt', 'w').write('undone')")
     kernel.good("%undo")
-    check_look(kernel, expected, f"{where}: undone", commit=False)
+    check_look(kernel, expected, f"{where}: undone", look, commit=False)
     kernel.good("%redo")
-    check_look(kernel, expected, f"{where}: redone", commit=False)
+    check_look(kernel, expected, f"{where}: redone", look, commit=False)
     restore(kernel, to=image)
-    check_look(kernel, expected, f"{where}: restored", commit=False)
+    check_look(kernel, expected, f"{where}: restored", look, commit=False)
     assert kernel.run("open('result.txt', 'w').write('lost'); import os; os._exit(1)").ename == "CellCrashed"
-    check_look(kernel, expected, f"{where}: rolled back", commit=False)
-    check_look(kernel, fresh, f"{where}: fresh again", fresh=True)
+    check_look(kernel, expected, f"{where}: rolled back", look, commit=False)
+    check_look(kernel, fresh, f"{where}: fresh again", look, fresh=True)
 
 
 @pytest.mark.parametrize("before", BEFORE)
@@ -246,18 +246,52 @@ def test_other_folder_or_none_for_copies_leaves_outputs_as_it_is(start, configur
         kernel.close()
 
 
-def test_writable_mode_shows_outputs_as_it_is_but_for_fresh_runs(writable, tmp_path):
-    fill(tmp_path, OWN)
+ASIDE = "outputs-aside"
+LOOK_ASIDE = LOOK.replace("outputs", ASIDE)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_writable_mode_shows_no_run_what_fresh_runs_and_branches_have_left(writable, tmp_path, before):
+    fill(tmp_path, BEFORE[before])
+    there = {name: path.read_text() for name in NAMES if (path := tmp_path / "outputs" / name).exists()}
+    aside = fill(tmp_path, BEFORE[before], ASIDE)
     kernel = writable()
-    image = run(kernel, MAKE_OWN.format(text="written"))
-    written = {**OWN, "result.txt": "written", "deep/result.txt": "written"}
-    assert listing(tmp_path) == written
-    kernel.ask("import os; os.mkdir('new'); open('new/result.txt', 'w').write('a copy')", {"fresh": True})
-    there = {**listing(tmp_path), LOG: (tmp_path / "outputs" / LOG).read_text()}
-    check_look(kernel, there, "session", commit=False)
-    check_look(kernel, there, "branch", **{"from": image, "commit": False})
-    check_look(kernel, {}, "fresh", fresh=True)
-    assert listing(tmp_path) == {**written, "new/result.txt": "a copy"}
+    kernel.good("%limits history=60")
+    image = run(kernel, "begun = True")
+    check_looks(kernel, {}, {}, image, "before any copy", LOOK_ASIDE)
+    for order in (list(WRITERS), list(reversed(WRITERS))):
+        for writer in order:
+            text = f"{writer} of {order}"
+            WRITERS[writer](kernel, text, image)
+            folder = tmp_path if writer == "session" else tmp_path / ASIDE
+            assert (folder / "new" / "result.txt").read_text() == text
+        check_looks(kernel, {}, {}, image, f"{order}", LOOK_ASIDE)
+        check_looks(kernel, there, there, image, f"{order}")  # a folder as any other
+    written = listing(tmp_path, ASIDE)
+    assert set(written) == {*aside, "result.txt", "deep/result.txt", "new/result.txt"}
+    assert all(written[name] == OWN[name] for name in OWN if name in aside)
+
+
+@pytest.mark.parametrize("kind", ["fresh", "branch"])
+@pytest.mark.parametrize("before", BEFORE)
+def test_writable_mode_writes_nothing_of_the_session_to_the_folder_of_other_runs(writable, tmp_path, before, kind):
+    there = fill(tmp_path, BEFORE[before], ASIDE)
+    kernel = writable()
+    make = MAKE_OWN.replace("outputs", ASIDE)
+    cell = kernel.good(make.format(text="mine"))
+    mine = {"result.txt": "mine", "deep/result.txt": "mine"}
+    refused = {row["path"]: row.get("refused") for row in cell.report["artifacts"]}
+    assert refused == {f"{ASIDE}/{name}": "petri copies files of fresh runs and branches there" for name in mine}
+    assert listing(tmp_path, ASIDE) == there
+    check_look(kernel, mine, "session", LOOK_ASIDE, commit=False)
+    petri = {"fresh": {"fresh": True}, "branch": {"from": cell.report["image"], "commit": False}}[kind]
+    check_look(kernel, mine if kind == "branch" else {}, kind, LOOK_ASIDE, **petri)
+    for text in ("theirs", "theirs again"):  # in outputs/, and in the folder of copies itself
+        assert kernel.ask(make.format(text=text), petri).ok and kernel.ask(MAKE_OWN.format(text=text), petri).ok
+        placed = {f"{above}{name}": text for name in mine for above in ("", "outputs/")}
+        assert listing(tmp_path, ASIDE) == {**there, **placed}
+        check_look(kernel, {}, "session", commit=False)
+        check_look(kernel, mine, "session", LOOK_ASIDE, commit=False)
 
 
 @pytest.mark.parametrize("link", ["outputs", "outputs/deep", "outputs/result.txt"])

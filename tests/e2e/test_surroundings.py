@@ -333,23 +333,27 @@ def start_with_volume(start, kernel_dirs, tmp_path):
 
 
 @pytest.mark.parametrize("before", [[], ["own.txt", "deep/own.txt"]], ids=["absent", "present"])
-@pytest.mark.parametrize("profile", ["petri", "petri-strict"])
+@pytest.mark.parametrize("profile", ["petri", "petri-strict", "petri-writable"])
 def test_outputs_of_a_folder_with_something_mounted_in_it_are_hidden_as_elsewhere(
     start_with_volume, tmp_path, profile, before
 ):
-    outputs = tmp_path / "nb" / "outputs"
-    for name in before:
-        put(outputs / name, text="own")
+    name = "outputs-aside" if profile == "petri-writable" else "outputs"
+    outputs = tmp_path / "nb" / name
+    for own in before:
+        put(outputs / own, text="own")
     kernel = start_with_volume(profile)
-    kernel.good("open('a.txt', 'w').write('a')")
+    first = kernel.good("open('a.txt', 'w').write('a')")
+    assert (f"is not written: cells don't see it as it is; files that they make are copied to {name}." in str(first)) == (
+        profile == "petri-writable"
+    )
     cell = kernel.ask("open('b.txt', 'w').write('b')", {"fresh": True})
     assert cell.ok and {"a.txt", "b.txt"} <= set(os.listdir(outputs)), str(cell)
-    look = "import os; os.path.exists('outputs'), [name for _, _, names in os.walk('outputs') for name in names]"
-    write = "os.makedirs('outputs', exist_ok=True); open('outputs/b.txt', 'w').write('b')"
-    for petri in ({"fresh": True}, {}) if profile == "petri-strict" or not before else ({"fresh": True},):
+    look = f"import os; os.path.exists({name!r}), [name for _, _, names in os.walk({name!r}) for name in names]"
+    write = f"os.makedirs({name!r}, exist_ok=True); open('{name}/b.txt', 'w').write('b')"
+    for petri in ({"fresh": True}, {}) if profile != "petri" or not before else ({"fresh": True},):
         assert kernel.ask(look, petri).result == f"({bool(before)}, [])", petri
         cell = kernel.ask(f"import os; {write}", petri)
-        assert [(row["path"], row["action"]) for row in cell.report["artifacts"]] == [("outputs/b.txt", "created")], petri
+        assert [(row["path"], row["action"]) for row in cell.report["artifacts"]] == [(f"{name}/b.txt", "created")], petri
 
 
 def test_files_of_a_folder_with_something_mounted_in_it_carry_on_and_are_rolled_back(start_with_volume):

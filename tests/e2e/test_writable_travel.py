@@ -16,7 +16,7 @@ def kernel(writable):
 
 
 def folder(tmp_path):
-    """The folder but for its copies in outputs/."""
+    """The folder but for the copies of branches."""
     return {path: text for path, text in tree(tmp_path).items() if not path.startswith("outputs")}
 
 

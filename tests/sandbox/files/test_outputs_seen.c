@@ -112,13 +112,10 @@ static int session_begins_with_the_folders_and_without_own_names(void *unused) {
 
 static int session_begins_without_the_folder_and_hides_what_comes(void *unused) {
     const struct session_options options = {.folder = "/nb", .outputs = "copies"};
-    const struct session_options live = {.folder = "/nb", .outputs = "live", .live_outputs = true};
     struct folders folders = make_folders();
     (void)unused;
     CHECK_EQUAL(outputs_hide(&options, folders.root, folders.folder), 0);
-    CHECK_EQUAL(outputs_hide(&live, folders.root, folders.folder), 0);
-    CHECK(is_whiteout(folders.layer, "copies") && !is_there(folders.layer, "live"));
-    CHECK(is_whiteout(folders.root, "kept/unseen/copies") && is_whiteout(folders.root, "kept/unseen/live"));
+    CHECK(is_whiteout(folders.layer, "copies") && is_whiteout(folders.root, "kept/unseen/copies"));
     CHECK(!is_there(folders.root, "kept/emptied/copies"));
     put_folder(folders.root, "folder/copies");
     keep(&folders, "copies/new/file");
