@@ -297,6 +297,82 @@ static void test_redact_leaves_what_is_beside_an_encoded_secret(void **state) {
     bytes_fini(&left);
 }
 
+/* Base64 as it is defined. Returns how many bytes it is. */
+static size_t decode(const char *text, size_t n, unsigned char *ret_bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (size_t i = 0; i < 6 * n / 8; i++)
+        ret_bytes[i] = 0;
+    for (size_t bit = 0; bit < 6 * n / 8 * 8; bit++) {
+        const size_t digit = (size_t)(strchr(digits, text[bit / 6]) - digits);
+        ret_bytes[bit / 8] |= (unsigned char)((digit >> (5 - bit % 6) & 1) << (7 - bit % 8));
+    }
+    return 6 * n / 8;
+}
+
+/* How many bytes of text begin at at, as UTF-8 is written, an incomplete character at their end among them. */
+static size_t text_bytes(const unsigned char *bytes, size_t n, size_t at) {
+    static const char controls[] = "\b\t\n\f\r\x1b";
+    const size_t begin = at;
+    for (size_t more = 0; at < n; at++) {
+        const unsigned char byte = bytes[at];
+        const bool follows = (byte & 0xc0) == 0x80;
+        if (more > 0 && !follows)
+            break;
+        if (more == 0 && (follows || byte == 0x7f || byte == 0xc0 || byte == 0xc1 || byte > 0xf4 ||
+                          (byte > 0 && byte < ' ' && !strchr(controls, byte))))
+            break;
+        more = more > 0 ? more - 1 : byte < 0x80 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    }
+    return at - begin;
+}
+
+static void expect_pieces(const struct encoded *encoded, size_t *piece, const unsigned char *bytes, size_t n,
+                          size_t phase, size_t least) {
+    for (size_t at = 0, length; at<n; at += length> 0 ? length : 1) {
+        size_t seen = 0;
+        length = text_bytes(bytes, n, at);
+        for (size_t i = 0; i < length; i++)
+            seen += bytes[at + i] >= ' ';
+        if (length == 0 || seen < least)
+            continue;
+        assert_true(*piece < encoded_n(encoded));
+        const struct encoded_piece *found = &encoded_pieces(encoded)[(*piece)++];
+        assert_int_equal(found->bytes, length);
+        assert_memory_equal(encoded->text.data + found->at, bytes + at, length);
+        assert_memory_equal(encoded->text.data + found->at + length, encoded_mark, strlen(encoded_mark));
+        assert_int_equal(found->start, phase + 8 * at / 6);
+        assert_int_equal(found->end, phase + (8 * (at + length) + 5) / 6);
+    }
+}
+
+/* Noise, of which a share comes out as text, beside a model that decodes each phase apart and a byte at a time. */
+static void test_encoded_pieces_are_those_of_a_plain_model(void **state) {
+    enum { ROUNDS = 400, MOST = 2000 };
+    unsigned char noise[MOST], bytes[MOST];
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const unsigned char seed[randombytes_SEEDBYTES] = {(unsigned char)round, (unsigned char)(round >> 8)};
+        const size_t least = 1 + round % 9, share = round % 5;
+        struct bytes text = {0};
+        randombytes_buf_deterministic(noise, sizeof noise, seed);
+        const size_t n = (noise[0] + 256U * noise[1]) % MOST;
+        for (size_t i = 0; i < n; i++)
+            noise[i] = noise[MOST - 1 - i / 16] % 5 < share ? 0x20 + noise[i] % 0x5e : noise[i];
+        as_url_base64((const char *)noise, n, &text);
+        for (enum encoded_way way = 0; way <= ENCODED_BASE64_WHOLE; way += ENCODED_BASE64_WHOLE) {
+            auto_encoded encoded = {0};
+            size_t piece = 0;
+            encoded_find(text.data, text.n, way, least, &encoded);
+            for (size_t phase = 0; phase < (way == ENCODED_BASE64 ? 4 : 1) && phase < text.n; phase++) {
+                const size_t decoded = decode(text.data + phase, text.n - phase, bytes);
+                expect_pieces(&encoded, &piece, bytes, decoded, phase, least);
+            }
+            assert_int_equal(piece, encoded_n(&encoded));
+        }
+        bytes_fini(&text);
+    }
+}
+
 static void test_encoded_hostile_text_takes_linear_time(void **state) {
     static const char *const units[] = {"A",   "AB\\n", "4",   "41 ", "0x41, ", "%",  "%4",
                                         "%41", "=",     "=\n", "=4",  "a=3D",   "\\", "Z2hw\n"};
@@ -319,6 +395,7 @@ int main(void) {
         cmocka_unit_test(test_redact_number_that_is_a_value_is_taken_out),
         cmocka_unit_test(test_redact_leaves_what_has_no_secret_when_decoded),
         cmocka_unit_test(test_redact_leaves_what_is_beside_an_encoded_secret),
+        cmocka_unit_test(test_encoded_pieces_are_those_of_a_plain_model),
         cmocka_unit_test(test_encoded_hostile_text_takes_linear_time),
     };
     return cmocka_run_group_tests_name("encoded", tests, begin, end);
