@@ -21,7 +21,8 @@ CI = {line.split(" ||")[0] for line in (ROOT / ".ci" / "run").read_text().splitl
 
 def run(line, **env):
     """A line of a page in the checkout, as from a terminal; what it wrote."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTEST_"))}
+    of_caller = ("MAKE", "MFLAGS", "PYTEST_", "PETRI_STEPS")
+    others = {name: value for name, value in os.environ.items() if not name.startswith(of_caller)}
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-ec", line], cwd=ROOT, env={**others, "PATH": path, **env},
