@@ -121,7 +121,7 @@ FOR_LINUX = frozenset(
     memory_of_children memory_without_a_first_thread child_without_a_first_thread image_offered_to_the_oom_killer
     read_shadow proc_mem self_mem sysrq proc_sys oom_score uid_map root_of_pid_1 setns_of_pid_1 cg_mkdir release_agent
     userns mount chroot mknod ptrace iouring int80 raise_rlim
-    deep_dir sparse chmod0 suid_bin sym_art fifo_art badutf longname manyart
+    deep_dir sparse chmod0 suid_bin sym_art fifo_art badutf longname
     """.split()
 )
 
