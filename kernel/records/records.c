@@ -236,11 +236,11 @@ static int64_t newest(sqlite3 *db) {
 }
 
 /* Drops the oldest runs before kept until the rest fits. Returns whether it does. */
-static bool forget_until_it_fits(sqlite3 *db, int64_t max_bytes, int64_t kept) {
-    int64_t used = used_bytes(db);
-    while (used > max_bytes && forget_oldest_runs(db, used - max_bytes, kept))
-        used = used_bytes(db);
-    return used <= max_bytes;
+static bool forget_until_it_fits(struct records *records, int64_t max_bytes, int64_t kept) {
+    records->used_bytes = used_bytes(records->db);
+    while (records->used_bytes > max_bytes && forget_oldest_runs(records->db, records->used_bytes - max_bytes, kept))
+        records->used_bytes = used_bytes(records->db);
+    return records->used_bytes <= max_bytes;
 }
 
 static bool store_all(struct records *records, const struct record *record, const char **ret_why) {
@@ -248,7 +248,7 @@ static bool store_all(struct records *records, const struct record *record, cons
     bool ok = store_environment(db, record) && store_run(db, record);
     int64_t run = sqlite3_last_insert_rowid(db);
     ok = ok && store_inputs(db, record, run) && count_task(db, record);
-    if (ok && !forget_until_it_fits(db, records->max_bytes, run)) {
+    if (ok && !forget_until_it_fits(records, records->max_bytes, run)) {
         *ret_why = "it is larger than the limit of all records together (max_bytes)";
         return false;
     }
@@ -321,15 +321,26 @@ static void tidy(struct records *records) {
     sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
 }
 
+/* What a run leaves free for the next one. */
+static int64_t max_bytes_ahead(const struct records *records) {
+    return records->max_bytes - records->max_bytes / ROOM_PART;
+}
+
 /* Makes room, so that the next run does not have to do it before its reply. Left to the next run as above. */
 static void make_room_ahead(struct records *records) {
-    int64_t max_bytes = records->max_bytes - records->max_bytes / ROOM_PART;
     sqlite3 *db = records->db;
-    if (used_bytes(db) <= max_bytes || sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+    records->used_bytes = used_bytes(db);
+    if (records->used_bytes <= max_bytes_ahead(records) ||
+        sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
         return;
-    forget_until_it_fits(db, max_bytes, newest(db));
+    forget_until_it_fits(records, max_bytes_ahead(records), newest(db));
     if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool records_are_untidy(const struct records *records) {
+    return records->db && (records->since_tidy >= TIDY_RUNS || records->used_bytes > max_bytes_ahead(records) ||
+                           records->wal_pages > WAL_PAGES);
 }
 
 void records_tidy(struct records *records) {

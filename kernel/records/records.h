@@ -39,6 +39,7 @@ struct records {
     struct database_files files;
     int64_t keep_days;
     int64_t max_bytes;
+    int64_t used_bytes;  /* when it was looked last */
     unsigned since_tidy; /* runs stored */
     int wal_pages;       /* pages of the WAL file that are not in the database file yet */
 };
@@ -106,6 +107,9 @@ int records_store(struct records *records, const struct record *record) MUST_CHE
  * drops runs that are too old, makes room.
  */
 void records_tidy(struct records *records);
+
+/* Whether there is such work, as far as the runs tell that were stored here. */
+bool records_are_untidy(const struct records *records);
 
 /* Which runs records_list() gives; NULL or "" for any. */
 struct records_filter {

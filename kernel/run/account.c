@@ -39,5 +39,6 @@ static void tidy(void *records) {
 }
 
 void account_tidy(struct accounts *accounts) {
-    errand_do(tidy, &accounts->records);
+    if (records_are_untidy(&accounts->records))
+        errand_do(tidy, &accounts->records);
 }

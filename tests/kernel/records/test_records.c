@@ -322,8 +322,10 @@ static void test_records_near_their_size_leave_room_for_the_next_run(void **stat
         assert_int_equal(store(a_record(id), large_body(310000)), 0);
     }
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2 1");
+    assert_true(records_are_untidy(&records));
     records_tidy(&records);
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2");
+    assert_false(records_are_untidy(&records));
 }
 
 /* A lock that is held while the records are opened costs the tidying nothing but time. */
@@ -337,6 +339,7 @@ static void test_records_locked_by_others_are_tidied_later(void **state) {
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     reopen();
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "old");
+    assert_true(records_are_untidy(&records));
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
     records_tidy(&records);
