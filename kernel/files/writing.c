@@ -87,7 +87,7 @@ static int add_due(struct writing *writing) {
     return r;
 }
 
-/* Whether a path is the folder that petri copies files to which are no part of the session, or in it. */
+/* Whether a path is the folder for copies of what is no part of the session, or in it. */
 static bool is_aside(const struct writing *writing, const char *path) {
     const char *aside = writing->options.writeback->aside;
     const size_t n = aside ? strlen(aside) : 0;

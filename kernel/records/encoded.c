@@ -74,6 +74,7 @@ static void end_piece(struct collector *collector) {
     struct encoded_piece *piece = &collector->piece;
     struct bytes *text = &collector->to.text;
     piece->bytes = text->n - piece->at;
+    collector->expected = 0;
     if (piece->bytes == 0)
         return;
     if (collector->seen >= collector->least) {
@@ -84,7 +85,6 @@ static void end_piece(struct collector *collector) {
     }
     *piece = (struct encoded_piece){.at = text->n};
     collector->seen = 0;
-    collector->expected = 0;
 }
 
 /* The first byte ahead, from one on, with which a piece may begin: there is room for it, or it may go on later. */

@@ -40,7 +40,7 @@ struct encoded {
 extern const char encoded_mark[];
 
 /*
- * Appends the pieces that come out as text of least bytes or more. What is appended is the
+ * Appends the pieces that come out as text of least bytes, which is no less than one, or more. What is appended is the
  * caller's (encoded_fini()); whether there was memory says bytes_ok() of both.
  */
 void encoded_find(const char *text, size_t n, enum encoded_way way, size_t least, struct encoded *encoded);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <sodium.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,6 +374,39 @@ static void test_encoded_pieces_are_those_of_a_plain_model(void **state) {
     }
 }
 
+bool __wrap_bytes_reserve(struct bytes *bytes, size_t more);
+bool __real_bytes_reserve(struct bytes *bytes, size_t more);
+
+static size_t n_reserved, most_reserved = SIZE_MAX;
+
+bool __wrap_bytes_reserve(struct bytes *bytes, size_t more) {
+    if (n_reserved++ < most_reserved)
+        return __real_bytes_reserve(bytes, more);
+    bytes->failed = true;
+    return false;
+}
+
+/* Characters of several bytes, too, of which memory has only the first. */
+static void test_encoded_pieces_without_memory_are_said_to_be_missing(void **state) {
+    struct bytes text = {0};
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        as_base64("\xc3\xa4 and \xe2\x82\xac, \xf0\x9f\x90\x8d\xc3 \xff", 20, &text);
+    for (enum encoded_way way = 0; way <= ENCODED_BASE64_WHOLE; way++) {
+        bool whole = false;
+        for (size_t most = 0; !whole; most++) {
+            auto_encoded encoded = {0};
+            n_reserved = 0;
+            most_reserved = most;
+            encoded_find(text.data, text.n, way, 1, &encoded);
+            whole = n_reserved <= most;
+            assert_int_equal(bytes_ok(&encoded.text) && bytes_ok(&encoded.pieces), whole);
+            most_reserved = SIZE_MAX;
+        }
+    }
+    bytes_fini(&text);
+}
+
 static void test_encoded_hostile_text_takes_linear_time(void **state) {
     static const char *const units[] = {"A",   "AB\\n", "4",   "41 ", "0x41, ", "%",  "%4",
                                         "%41", "=",     "=\n", "=4",  "a=3D",   "\\", "Z2hw\n"};
@@ -396,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_redact_leaves_what_has_no_secret_when_decoded),
         cmocka_unit_test(test_redact_leaves_what_is_beside_an_encoded_secret),
         cmocka_unit_test(test_encoded_pieces_are_those_of_a_plain_model),
+        cmocka_unit_test(test_encoded_pieces_without_memory_are_said_to_be_missing),
         cmocka_unit_test(test_encoded_hostile_text_takes_linear_time),
     };
     return cmocka_run_group_tests_name("encoded", tests, begin, end);
