@@ -106,7 +106,7 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
                           : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
         writing_refuse(entry, "%s", why);
     else if (is_aside(writing, entry->path))
-        writing_refuse(entry, "petri copies files of fresh runs and branches there");
+        writing_refuse(entry, "files of fresh runs and branches are copied there");
     else if (autorun_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
         writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
     else if (!removal && !folder && entry->bytes > (uint64_t)most)

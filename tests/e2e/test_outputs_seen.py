@@ -281,7 +281,7 @@ def test_writable_mode_writes_nothing_of_the_session_to_the_folder_of_other_runs
     cell = kernel.good(make.format(text="mine"))
     mine = {"result.txt": "mine", "deep/result.txt": "mine"}
     refused = {row["path"]: row.get("refused") for row in cell.report["artifacts"]}
-    assert refused == {f"{ASIDE}/{name}": "petri copies files of fresh runs and branches there" for name in mine}
+    assert refused == {f"{ASIDE}/{name}": "files of fresh runs and branches are copied there" for name in mine}
     assert listing(tmp_path, ASIDE) == there
     check_look(kernel, mine, "session", LOOK_ASIDE, commit=False)
     petri = {"fresh": {"fresh": True}, "branch": {"from": cell.report["image"], "commit": False}}[kind]
