@@ -146,7 +146,8 @@ static void tell_read_only(struct kernel *kernel) {
     const size_t n = strlen(runner->note);
     snprintf(runner->note + n, sizeof runner->note - n,
              "petri: this folder is not written: cells don't see it as it is%s%s.\n",
-             kernel->export.off ? "" : "; files that they make are copied to ", kernel->export.name);
+             kernel->export.off ? "" : "; files that they make are copied to ",
+             kernel->export.off ? "" : kernel->export.name);
 }
 
 /* Tells the user of what does not go on from cell to cell as it should. */

@@ -321,7 +321,7 @@ static void tidy(struct records *records) {
     sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
 }
 
-/* What a run leaves free for the next one. */
+/* How much tidying leaves, so that there is room for the next run. */
 static int64_t max_bytes_ahead(const struct records *records) {
     return records->max_bytes - records->max_bytes / ROOM_PART;
 }
