@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -462,6 +463,7 @@ int start_kernel(const struct start_options *options) {
     struct kernel kernel = {.signal_fd = -1, .usage = {.pid = getpid()}};
     struct start start = {.workdir = {.fd = -1}, .host = {.folder_fd = -1}};
     struct error error;
+    mallopt(M_ARENA_MAX, 1); /* else each thread of an errand leaves free memory that no other thread uses */
     log_init(&kernel.log, getenv("PETRI_LOG"));
     int status = listen_for_clients(&kernel, options->connection_file);
     if (status)

@@ -34,6 +34,7 @@ enum {
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA cache_size = -512;" /* KiB: what is read again is in the page cache, too */
                               "PRAGMA journal_size_limit = 1048576;";
 
 /* The line is the cell's number, the step counts all that the session has stored. */
