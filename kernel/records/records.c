@@ -34,6 +34,7 @@ static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA cache_size = -512;" /* KiB: what is read again is in the page cache, too */
                               "PRAGMA journal_size_limit = 16777216;"
                               "PRAGMA foreign_keys = ON;";
 
@@ -243,31 +244,38 @@ static bool forget_until_it_fits(struct records *records, int64_t max_bytes, int
     return records->used_bytes <= max_bytes;
 }
 
-static bool store_all(struct records *records, const struct record *record, const char **ret_why) {
+static bool store_all(struct records *records, const struct record *record) {
     sqlite3 *db = records->db;
     bool ok = store_environment(db, record) && store_run(db, record);
-    int64_t run = sqlite3_last_insert_rowid(db);
-    ok = ok && store_inputs(db, record, run) && count_task(db, record);
-    if (ok && !forget_until_it_fits(records, records->max_bytes, run)) {
-        *ret_why = "it is larger than the limit of all records together (max_bytes)";
-        return false;
-    }
-    return ok;
+    return ok && store_inputs(db, record, sqlite3_last_insert_rowid(db)) && count_task(db, record);
 }
 
-static int store_once(struct records *records, const struct record *record) {
+/* Whether the run fits, now that it is in the open transaction. 0, -EFBIG, or -EAGAIN where older ones must go first.
+ */
+static int make_room(struct records *records, bool may_wait) {
+    records->used_bytes = used_bytes(records->db);
+    if (records->used_bytes <= records->max_bytes)
+        return 0;
+    if (!may_wait)
+        return -EAGAIN;
+    return forget_until_it_fits(records, records->max_bytes, newest(records->db)) ? 0 : -EFBIG;
+}
+
+static int store_once(struct records *records, const struct record *record, bool may_wait) {
     sqlite3 *db = records->db;
-    bool ok = statement_run(db, "BEGIN IMMEDIATE", "");
-    bool begun = ok;
-    const char *why = NULL;
-    ok = ok && store_all(records, record, &why) && statement_run(db, "COMMIT", "");
-    if (!ok)
+    bool begun = statement_run(db, "BEGIN IMMEDIATE", "");
+    int r = begun && store_all(records, record) ? make_room(records, may_wait) : -EIO;
+    if (r == 0 && !statement_run(db, "COMMIT", ""))
+        r = -EIO;
+    if (r == -EIO && !may_wait && sqlite3_errcode(db) == SQLITE_BUSY)
+        r = -EAGAIN;
+    if (r < 0 && r != -EAGAIN)
         log_write(records->log, LOG_LEVEL_WARNING, "run %s is not recorded in %s: %s", record->run_id, records->path,
-                  why ? why : sqlite3_errmsg(db));
-    if (!ok && begun)
+                  r == -EFBIG ? "it is larger than the limit of all records together (max_bytes)" : sqlite3_errmsg(db));
+    if (r < 0 && begun)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    records->since_tidy++;
-    return ok ? 0 : -EIO;
+    records->since_tidy += r != -EAGAIN;
+    return r;
 }
 
 /* Begins a new database in the place of one whose files are gone. */
@@ -282,16 +290,35 @@ static void begin_anew(struct records *records) {
     records_open(records, &options, log);
 }
 
-/* Looks for the files last, because they may be removed at any time before. */
-int records_store(struct records *records, const struct record *record) {
-    int r = records->db ? store_once(records, record) : -ENOENT;
-    if (!records->db || database_files_are_there(records->db, &records->files))
-        return r;
+/* If the files are gone. What could be read of them may have the run. */
+static int store_anew(struct records *records, const struct record *record) {
     begin_anew(records);
     if (!records->db)
         return -ENOENT;
     auto_statement found = statement_make(records->db, "SELECT 1 FROM runs WHERE run_id = ?1", "t", record->run_id);
-    return found && sqlite3_step(found) == SQLITE_ROW ? 0 : store_once(records, record); /* the log may have it */
+    return found && sqlite3_step(found) == SQLITE_ROW ? 0 : store_once(records, record, true);
+}
+
+static bool files_are_there(const struct records *records) {
+    return database_files_are_there(records->db, &records->files);
+}
+
+/* Looks for the files once more at the end, because they may be removed at any time before. */
+int records_store(struct records *records, const struct record *record) {
+    if (!records->db)
+        return -ENOENT;
+    int r = files_are_there(records) ? store_once(records, record, true) : -EAGAIN;
+    return r == -EAGAIN || !files_are_there(records) ? store_anew(records, record) : r;
+}
+
+/* The first run after the log was moved into the database begins the log anew, and waits for the disk. */
+int records_store_at_once(struct records *records, const struct record *record) {
+    if (!records->db || records->wal_pages == 0)
+        return -EAGAIN;
+    sqlite3_busy_timeout(records->db, 0);
+    int r = store_once(records, record, false);
+    sqlite3_busy_timeout(records->db, BUSY_MS);
+    return files_are_there(records) ? r : -EAGAIN;
 }
 
 /* Drops runs that are too old, and then what no run refers to. */

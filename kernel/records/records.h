@@ -98,9 +98,15 @@ void records_close(struct records *records);
 /*
  * Stores a run, whole or not at all, and forgets the oldest where there is no room for it.
  * If somebody has removed the database's files it goes to a new one. 0; -ENOENT where
- * there is no database; -EIO with a line in the log.
+ * there is no database; -EIO, or -EFBIG where it is larger than max_bytes, with a line in the log.
  */
 int records_store(struct records *records, const struct record *record) MUST_CHECK;
+
+/*
+ * The same if nothing has to be waited for: another kernel that writes, the disk,
+ * older runs that must go. -EAGAIN where something has to: then records_store() does it.
+ */
+int records_store_at_once(struct records *records, const struct record *record) MUST_CHECK;
 
 /*
  * Work that can be done after a reply: moves the WAL file into the database,

@@ -7,7 +7,9 @@
  * was redacted has no cache key, because it is not the exact result any more.
  *
  * A thread does all this, because each byte is looked at many times, and other kernels
- * may have the database locked: nothing that it reads changes until it is done.
+ * may have the database locked: nothing that it reads changes until it is done. The
+ * record of a cell that has said little is made and stored at once, if nothing has to
+ * be waited for: a thread takes longer to begin.
  */
 
 #include "recording.h"
@@ -20,11 +22,13 @@
 #include "kernel/run/budget.h"
 #include "protocol/text.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
     SUMMARY_BYTES = 100,
-    LOOK_S = 5, /* more than the worker needs to find what a cell imports */
+    AT_ONCE_BYTES = 16 << 10, /* of JSON and files, in which secrets are found within 10 ms, whatever it is */
+    LOOK_S = 5,               /* more than the worker needs to find what a cell imports */
 };
 
 /* A record while it is made. */
@@ -219,7 +223,8 @@ struct storing {
     const struct run *run;
     const json_t *report;
     const char *cache_key;
-    bool stored;
+    bool at_once; /* the event loop itself does it */
+    int r;        /* of records_store() or records_store_at_once() */
 };
 
 static void store(void *arg) {
@@ -252,15 +257,47 @@ static void store(void *arg) {
         .n_inputs = files->n,
         .ran = did_run(run),
     };
-    storing->stored = body && records_store(&accounts->records, &record) == 0;
+    if (body)
+        storing->r = storing->at_once ? records_store_at_once(&accounts->records, &record)
+                                      : records_store(&accounts->records, &record);
+}
+
+/* For json_dump_callback(): counts bytes down to 0. */
+static int count_down(const char *text, size_t bytes, void *arg) {
+    size_t *left = arg;
+    (void)text;
+    if (bytes > *left)
+        return -1;
+    *left -= bytes;
+    return 0;
+}
+
+/* Whether what the record is made of is so little that others can wait until it is made. */
+static bool is_little(const struct accounts *accounts, const struct run *run, const json_t *report) {
+    size_t left = patterns_n(accounts->patterns) > 0 ? 0 : AT_ONCE_BYTES; /* the operator's may take long on anything */
+    const json_t *const parts[] = {report, run->request->message.metadata, run->request->message.content,
+                                   run->result.transcript.outputs};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i] && json_dump_callback(parts[i], count_down, &left, JSON_COMPACT) < 0)
+            return false;
+    for (size_t i = 0; i < run->asked.spec.n_files; i++)
+        if (count_down(NULL, run->asked.spec.files[i].bytes, &left) < 0)
+            return false;
+    return true;
 }
 
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
     const struct record_totals used = {.runs = 1, .wall_ms = wall_ms_of(run), .artifact_bytes = artifact_bytes(report)};
-    struct storing storing = {.accounts = accounts, .run = run, .report = report, .cache_key = cache_key};
-    if (!run->asked.silent && accounts->records.db)
-        errand_do(store, &storing);
-    if (!storing.stored && did_run(run))
+    struct storing storing = {.accounts = accounts, .run = run, .report = report, .cache_key = cache_key, .r = -EAGAIN};
+    if (!run->asked.silent && accounts->records.db) {
+        storing.at_once = is_little(accounts, run, report);
+        if (storing.at_once)
+            store(&storing);
+        storing.at_once = false;
+        if (storing.r == -EAGAIN)
+            errand_do(store, &storing);
+    }
+    if (storing.r < 0 && did_run(run))
         budget_count(accounts, run->asked.spec.task, &used);
-    return storing.stored;
+    return storing.r == 0;
 }

@@ -309,7 +309,7 @@ static void test_records_are_never_over_their_size(void **state) {
 static void test_record_over_the_size_of_all_is_not_stored_and_drops_no_other(void **state) {
     (void)state;
     assert_int_equal(store(a_record("1"), json_object()), 0);
-    assert_int_equal(store(a_record("2"), large_body(1 << 20)), -EIO);
+    assert_int_equal(store(a_record("2"), large_body(1 << 20)), -EFBIG);
     assert_int_equal(store(a_record("3"), json_object()), 0);
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 1");
 }
@@ -344,6 +344,51 @@ static void test_records_locked_by_others_are_tidied_later(void **state) {
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
     records_tidy(&records);
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "");
+}
+
+static int store_at_once(const char *run_id, size_t bytes) {
+    struct record record = a_record(run_id);
+    char *text = calloc(1, bytes + 1);
+    assert_non_null(text);
+    memset(text, 'x', bytes);
+    json_t *body = json_pack("{s:s}", "code", text);
+    record.body = body;
+    int r = records_store_at_once(&records, &record);
+    json_decref(body);
+    free(text);
+    return r;
+}
+
+/* In each of these cases records_store() does what is refused here. */
+static void test_records_stored_at_once_wait_for_nothing(void **state) {
+    sqlite3 *other;
+    (void)state;
+    reopen();
+    assert_int_equal(store_at_once("1", 1), -EAGAIN); /* the log begins anew */
+    assert_int_equal(store(a_record("1"), json_object()), 0);
+    assert_int_equal(store_at_once("2", 1), 0);
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(store_at_once("3", 1), -EAGAIN); /* another one writes */
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(store_at_once("3", 1), 0);
+    assert_int_equal(store_at_once("4", 1 << 20), -EAGAIN); /* older ones must go */
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2 1");
+    assert_int_equal(store_at_once("3", 1), -EIO); /* waiting would be in vain */
+}
+
+static void test_records_whose_files_are_removed_go_to_new_ones(void **state) {
+    char log[128];
+    (void)state;
+    snprintf(log, sizeof log, "%s-wal", path);
+    assert_int_equal(store(a_record("1"), json_object()), 0);
+    assert_int_equal(remove(path) | remove(log), 0);
+    assert_int_equal(store_at_once("2", 1), -EAGAIN);
+    assert_int_equal(store(a_record("2"), json_object()), 0);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "2");
+    assert_int_equal(store_at_once("3", 1), 0);
+    reopen();
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2");
 }
 
 static void test_records_of_a_cached_result_are_found_by_key_and_age(void **state) {
@@ -462,6 +507,8 @@ int main(void) {
         TEST(test_record_over_the_size_of_all_is_not_stored_and_drops_no_other),
         TEST(test_records_near_their_size_leave_room_for_the_next_run),
         TEST(test_records_locked_by_others_are_tidied_later),
+        TEST(test_records_stored_at_once_wait_for_nothing),
+        TEST(test_records_whose_files_are_removed_go_to_new_ones),
         TEST(test_records_of_a_cached_result_are_found_by_key_and_age),
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),
         TEST(test_records_file_is_closed_to_other_users),
