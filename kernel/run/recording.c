@@ -272,9 +272,10 @@ static int count_down(const char *text, size_t bytes, void *arg) {
     return 0;
 }
 
-/* Whether what the record is made of is so little that others can wait until it is made. */
+/* Whether what the record is made of is so little that others can wait until it is made. Patterns of the operator and
+ * values of variables may take long in anything. */
 static bool is_little(const struct accounts *accounts, const struct run *run, const json_t *report) {
-    size_t left = patterns_n(accounts->patterns) > 0 ? 0 : AT_ONCE_BYTES; /* the operator's may take long on anything */
+    size_t left = patterns_n(accounts->patterns) == 0 && accounts->variables.n == 0 ? AT_ONCE_BYTES : 0;
     const json_t *const parts[] = {report, run->request->message.metadata, run->request->message.content,
                                    run->result.transcript.outputs};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
