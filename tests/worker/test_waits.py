@@ -18,7 +18,7 @@ WAYS = {
     "os.wait": (SPAWN, "os.wait()", "code(os.wait())"),
     "os.wait3": (SPAWN, "os.wait3(0)", "code(os.wait3(os.WNOHANG))"),
     "os.wait4": (SPAWN, "os.wait4(child, 0)", "code(os.wait4(child, 0))"),
-    "Process.join": (FORK, "child.join()", "child.exitcode"),
+    "Process.join": (FORK, "child.join()", "child.join() or child.exitcode"),
 }
 
 # Waits once, and for the interrupt too; `result` is the status that it got, if it got any.
@@ -94,6 +94,44 @@ def test_status_of_a_child_is_kept_at_random_moments_of_an_interrupt(worker, way
     answer = worker.execute(RANDOM.format(start=start.format(end="exit 3"), status=status))
     assert answer.reply["status"] == "ok", answer.reply
     assert worker.execute("set(found)").result == "{3}"
+
+
+# The interrupt comes when the wait enters its nth function: there Python looks for signals, also between os.waitpid()
+# and where its caller puts what it has got.
+EACH = """
+import sys
+def interrupt_at(nth):
+    def trace(frame, event, arg):
+        nonlocal nth
+        nth -= 1
+        if nth == 0:
+            sys.settrace(None)
+            signal.raise_signal(signal.SIGINT)
+    return trace
+n, found, is_interrupted = 0, [], True
+while is_interrupted:
+    {start}
+    n, is_interrupted, result = n + 1, False, None
+    try:
+        sys.settrace(interrupt_at(n))
+        result = {wait}
+    except KeyboardInterrupt:
+        is_interrupted = True
+    finally:
+        sys.settrace(None)
+    found.append({status})
+"""
+
+
+@pytest.mark.parametrize("way", ["Popen.wait", "os.waitpid", "Process.join"])
+def test_status_of_a_child_is_kept_whichever_function_an_interrupt_comes_in(worker, way):
+    start, wait, status = WAYS[way]
+    if way.startswith("os."):
+        status = "code(result or os.waitpid(child, 0))"
+    worker.execute(SETUP.format(wait=wait))
+    answer = worker.execute(EACH.format(start=start.format(end="exit 3"), wait=wait, status=status))
+    assert answer.reply["status"] == "ok", answer.reply
+    assert worker.execute("set(found), n > 5").result == "({3}, True)"
 
 
 def test_wait_functions_show_themselves_as_those_of_os(worker):

@@ -10,7 +10,7 @@ from petri_worker.waits import Waits
 
 find_packages()
 _signals = Signals()
-Waits(_signals.held).install()
+Waits(_signals).install()
 import_ipython()
 
 from petri_worker import checks, comms, debugger, forked, introspect, leftovers, names, stand_in, warm  # noqa: E402

@@ -44,6 +44,7 @@ class Signals:
         os.register_at_fork(after_in_child=self._forked)
         self._depth = 0
         self._waiting = []
+        self.raised = lambda: None  # called when a handler has raised
         self._set, self._get = _signal.signal, signal.getsignal  # begin() is a part of each request
         self._interrupt = self._deferring(signal.default_int_handler)
         self._set(signal.SIGINT, self._interrupt)
@@ -111,26 +112,36 @@ class Signals:
     def _run_waiting(self, frame):
         while self._waiting and self._may_run(frame):
             handler, signum = self._waiting.pop(0)
+            self._run(handler, signum, frame)
+
+    def _run(self, handler, signum, frame):
+        try:
             handler(signum, frame)
+        except BaseException:
+            self.raised()
+            raise
 
     def _deferring(self, handler):
         def handle(signum, frame):
             self._heard |= signum == signal.SIGINT
             if self._may_run(frame):
-                handler(signum, frame)
+                self._run(handler, signum, frame)
             else:
                 self._waiting.append((handler, signum))
 
         handle.given = handler
         return handle
 
+    def is_main(self):
+        """Whether the calling thread is the one that handlers run in. The others need no care."""
+        return _thread.get_ident() == self._main
+
     def __enter__(self):
-        # Handlers run in the main thread only; the others need no care.
-        if _thread.get_ident() == self._main:
+        if self.is_main():
             self._depth += 1
 
     def __exit__(self, *exc):
-        if _thread.get_ident() != self._main:
+        if not self.is_main():
             return
         self._depth -= 1
         self._run_waiting(sys._getframe(1))

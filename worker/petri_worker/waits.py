@@ -7,7 +7,9 @@ Python raises KeyboardInterrupt just as it returns: nobody has the status, and
 the next call finds no child (of which subprocess makes the return code 0, and
 multiprocessing none). So the part that waits leaves the status where it is, and
 the part that takes it waits for nothing and lets no handler run; what a handler
-then raises comes with the status kept for the next call.
+then raises comes with the status kept for the next call. A handler may also
+raise when the status is given back and before it is put anywhere: so the one
+that was given last is kept, too, for whoever asks for that child once more.
 
 See: wait(2), waitid(2), "WNOWAIT".
 """
@@ -19,12 +21,22 @@ _wait4, _waitid = os.wait4, os.waitid
 
 
 class Waits:
-    """held: keeps signal handlers waiting while a status is taken."""
+    """signals: keeps signal handlers waiting while a status is taken, and says when one has raised."""
 
-    def __init__(self, held):
-        self._held = held
+    def __init__(self, signals):
+        self._signals, self._held = signals, signals.held
+        signals.raised = self._handler_raised
         self._kept = {}  # what os.wait4() has returned, by pid
-        os.register_at_fork(after_in_child=self._kept.clear)
+        # The same of the last call, and of the last one before a handler raised.
+        self._given = self._given_before = (0, 0, None)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self):
+        self._kept.clear()
+        self._given = self._given_before = (0, 0, None)
+
+    def _handler_raised(self):
+        self._given_before = self._given
 
     def install(self):
         """Puts the functions in their places in os. Before subprocess is loaded, which keeps os.waitpid."""
@@ -42,10 +54,12 @@ class Waits:
             try:
                 with self._held:
                     found = self._take(pid, options | os.WNOHANG)
+                if _has_ended(found) and self._signals.is_main():
+                    self._given = found
                 if found[0] or options & os.WNOHANG:
                     return found
             except BaseException:
-                if found[0] and not (os.WIFSTOPPED(found[1]) or os.WIFCONTINUED(found[1])):
+                if _has_ended(found):
                     self._kept[found[0]] = found
                 raise
 
@@ -65,11 +79,20 @@ class Waits:
         try:
             found = _wait4(pid, options)
         except ChildProcessError:
-            if pid not in self._kept:
+            if pid in self._kept:
+                return self._kept.pop(pid)
+            if pid <= 0 or pid != self._given_before[0]:
                 raise
-            return self._kept.pop(pid)
+            found, self._given_before = self._given_before, (0, 0, None)
+            return found
         self._kept.pop(found[0], None)  # of an earlier child with this pid
+        if found[0] == self._given_before[0]:
+            self._given_before = (0, 0, None)
         return found
+
+
+def _has_ended(found):
+    return found[0] and not (os.WIFSTOPPED(found[1]) or os.WIFCONTINUED(found[1]))
 
 
 def _as(original, function):
