@@ -27,7 +27,7 @@
 
 enum {
     SUMMARY_BYTES = 100,
-    AT_ONCE_BYTES = 16 << 10, /* of JSON and files, in which secrets are found within 10 ms, whatever it is */
+    AT_ONCE_BYTES = 16 << 10, /* of JSON and files: others wait while secrets are looked for in so much */
     LOOK_S = 5,               /* more than the worker needs to find what a cell imports */
 };
 
@@ -223,8 +223,8 @@ struct storing {
     const struct run *run;
     const json_t *report;
     const char *cache_key;
-    bool at_once; /* the event loop itself does it */
-    int r;        /* of records_store() or records_store_at_once() */
+    int (*into)(struct records *, const struct record *); /* records_store() or records_store_at_once() */
+    int r;                                                /* that it has returned */
 };
 
 static void store(void *arg) {
@@ -258,8 +258,7 @@ static void store(void *arg) {
         .ran = did_run(run),
     };
     if (body)
-        storing->r = storing->at_once ? records_store_at_once(&accounts->records, &record)
-                                      : records_store(&accounts->records, &record);
+        storing->r = storing->into(&accounts->records, &record);
 }
 
 /* For json_dump_callback(): counts bytes down to 0. */
@@ -290,13 +289,14 @@ static bool is_little(const struct accounts *accounts, const struct run *run, co
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
     const struct record_totals used = {.runs = 1, .wall_ms = wall_ms_of(run), .artifact_bytes = artifact_bytes(report)};
     struct storing storing = {.accounts = accounts, .run = run, .report = report, .cache_key = cache_key, .r = -EAGAIN};
-    if (!run->asked.silent && accounts->records.db) {
-        storing.at_once = is_little(accounts, run, report);
-        if (storing.at_once)
-            store(&storing);
-        storing.at_once = false;
-        if (storing.r == -EAGAIN)
-            errand_do(store, &storing);
+    const bool is_recorded = !run->asked.silent && accounts->records.db;
+    if (is_recorded && is_little(accounts, run, report)) {
+        storing.into = records_store_at_once;
+        store(&storing);
+    }
+    if (is_recorded && storing.r == -EAGAIN) {
+        storing.into = records_store;
+        errand_do(store, &storing);
     }
     if (storing.r < 0 && did_run(run))
         budget_count(accounts, run->asked.spec.task, &used);

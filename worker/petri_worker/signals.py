@@ -105,7 +105,7 @@ class Signals:
 
     def _forked(self):
         """A child of another thread's has that one as its main thread, and no code of ours below the user's."""
-        if _thread.get_ident() != self._main:
+        if not self.is_main():
             self._main = _thread.get_ident()
             self._is_ours, self._depth = False, 0
 

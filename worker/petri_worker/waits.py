@@ -19,6 +19,8 @@ import os
 
 _wait4, _waitid = os.wait4, os.waitid
 
+_NOBODY = (0, 0, None)
+
 
 class Waits:
     """signals: keeps signal handlers waiting while a status is taken, and says when one has raised."""
@@ -28,12 +30,12 @@ class Waits:
         signals.raised = self._handler_raised
         self._kept = {}  # what os.wait4() has returned, by pid
         # The same of the last call, and of the last one before a handler raised.
-        self._given = self._given_before = (0, 0, None)
+        self._given = self._given_before = _NOBODY
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self):
         self._kept.clear()
-        self._given = self._given_before = (0, 0, None)
+        self._given = self._given_before = _NOBODY
 
     def _handler_raised(self):
         self._given_before = self._given
@@ -47,7 +49,7 @@ class Waits:
 
     def _reap(self, pid, options):
         """As os.wait4()."""
-        found = (0, 0, None)
+        found = _NOBODY
         while True:
             if not options & os.WNOHANG:
                 self._wait_for(pid, options)
@@ -83,11 +85,11 @@ class Waits:
                 return self._kept.pop(pid)
             if pid <= 0 or pid != self._given_before[0]:
                 raise
-            found, self._given_before = self._given_before, (0, 0, None)
+            found, self._given_before = self._given_before, _NOBODY
             return found
         self._kept.pop(found[0], None)  # of an earlier child with this pid
         if found[0] == self._given_before[0]:
-            self._given_before = (0, 0, None)
+            self._given_before = _NOBODY
         return found
 
 
