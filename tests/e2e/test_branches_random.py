@@ -123,6 +123,6 @@ def test_each_state_has_what_its_cells_did_after_random_steps(start, tmp_path, s
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_each_state_has_what_its_cells_did_after_many_random_steps(start, tmp_path, seed):
     check(start, tmp_path, seed, 150)

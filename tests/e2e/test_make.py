@@ -1,4 +1,4 @@
-"""What README.md, CONTRIBUTING.md and two more pages have somebody run in a checkout, but for what CI itself is."""
+"""What CONTRIBUTING.md and two more pages have somebody run in a checkout. `make run` and the like: ../packages."""
 
 import os
 import re
@@ -16,9 +16,6 @@ STUCK_S = 1800
 # One after the other: they use one build.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("make")]
 
-CI = {line.split(" ||")[0] for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")}
-
-
 def run(line, **env):
     """A line of a page in the checkout, as from a terminal; what it wrote."""
     of_caller = ("MAKE", "MFLAGS", "PYTEST_", "PETRI_STEPS")
@@ -32,37 +29,8 @@ def run(line, **env):
     return done.stdout
 
 
-def not_by_ci(script):
-    """Its commands; CI itself is `make test` and `make test-all`."""
-    assert {"make test", "make test-all"} == CI
-    return [line for line in commands.lines(script) if line not in CI]
-
-
 # Tests are found and not run: CI has just run them, or will.
 COLLECTED_ONLY = {"PYTEST_ADDOPTS": "--collect-only"}
-
-
-def test_make_run_executes_the_tour_and_the_agent():
-    [line] = not_by_ci(commands.sh("README.md", "petri"))
-    printed = run(line)
-    assert line == "make run"
-    assert "answer             10.2 % on average, best on 2026-03-02" in printed
-    assert (ROOT / "tour.html").stat().st_size > 0
-
-
-@pytest.fixture
-def listing(tmp_path):
-    """The folder of a ctest that lists the tests that it would run."""
-    (tmp_path / "ctest").write_text(f'#!/bin/sh\nexec {shutil.which("ctest")} "$@" --show-only\n')
-    (tmp_path / "ctest").chmod(0o755)
-    return tmp_path
-
-
-def test_make_and_make_check_find_all_that_they_need(listing):
-    for line in not_by_ci(commands.sh("CONTRIBUTING.md", "Build and check", 0)):
-        printed = run(f"PATH={listing}:$PATH\n{line}", **COLLECTED_ONLY)
-    assert line == "make check" and "FAILED" not in printed
-    assert re.search(r"Total Tests: [1-9]\d", printed)
 
 
 def test_each_part_can_be_run_alone_as_contributing_says():

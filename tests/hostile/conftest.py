@@ -8,6 +8,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 
 import pytest  # noqa: E402
 
+import more_python  # noqa: E402
+import more_wire  # noqa: E402
 import probes  # noqa: E402
 from harness import HostCanaries, Session  # noqa: E402
 from ways import WAYS, Installed  # noqa: E402
@@ -126,6 +128,18 @@ def pytest_itemcollected(item):
     """Ways but the first, which is an ordinary user's, are tried in `make test-all`."""
     if hasattr(item, "callspec") and item.callspec.params.get("place", WAYS[0]) is not WAYS[0]:
         item.add_marker(pytest.mark.thorough)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What attacks Python or the wire doesn't depend on control groups: the other ways try it."""
+    above = {case.name for case in [*more_python.CASES, *more_wire.CASES]}
+    left = []
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if {"case", "place"} <= params.keys() and params["place"].watched and params["case"].name in above:
+            left.append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture
