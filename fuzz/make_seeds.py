@@ -60,14 +60,14 @@ SEEDS = {
         "bad_header": message(2, b"<IDS|MSG>", b"", b'{"msg_id":1}', b"{}", b"{}", b"{}"),
     },
     "journal": {
-        "all": json.dumps({"version": 1, "changes": [
-            ["remove", "a", "file-0", 0, [1, 2, 3, 33188]],
-            ["remove_folder", "b", "", 0, [1, 2, 3, 16877]],
-            ["make_folder", "b", "file-1", 0, None],
-            ["put", "b/c.csv", "file-12", 7, None],
+        "all": json.dumps({"version": 2, "changes": [
+            ["remove", "a", "file-0", None, [1, 2, 3, 33188]],
+            ["remove_folder", "b", "", None, [1, 2, 3, 16877]],
+            ["make_folder", "b", "file-1", [1, 2, 3, 16877], None],
+            ["put", "b/c.csv", "file-12", [7, 2, 3, 33188], None],
         ]}).encode(),
-        "away": b'{"version": 1, "changes": [["put", "../x", "file-1", 1, null]]}',
-        "none": b'{"version": 1, "changes": []}',
+        "away": b'{"version": 2, "changes": [["put", "../x", "file-1", [1, 2, 3, 4], null]]}',
+        "none": b'{"version": 2, "changes": []}',
     },
     "procfs": {
         "maps": b"\x80" + b"".join((

@@ -34,7 +34,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <zmq.h>
+
+enum { LOCK_S = 5 }; /* how long to wait for the folder */
 
 /* What is found before the kernel's parts exist. */
 struct start {
@@ -263,12 +266,26 @@ static void choose_export(struct kernel *kernel, const struct start_options *opt
     kernel->writeback.aside = kernel->export.name;
 }
 
-/* Completes the changes that an earlier kernel had committed, but not made before it was killed. */
+/*
+ * Completes the changes that an earlier kernel had committed, but not made before it was killed. The folder may be
+ * locked still by a process of that kernel that is about to end, or by a kernel that is just writing: no cell should
+ * see half of it.
+ */
 static void end_writing(const struct kernel *kernel, const struct workdir *workdir) {
+    const int64_t until_us = clock_us() + LOCK_S * CLOCK_S;
     int n = workdir->shown && workdir->fd >= 0 ? transaction_recover(workdir->fd) : 0;
+    while (n == -EAGAIN && clock_us() < until_us) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        n = transaction_recover(workdir->fd);
+    }
     if (n > 0)
-        log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were made that an earlier kernel had not completed", n);
-    else if (n < 0 && n != -EAGAIN)
+        log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were completed that an earlier kernel had begun", n);
+    else if (n == -ESTALE)
+        log_write(
+            &kernel->log, LOG_LEVEL_WARNING,
+            "this folder is a copy of one in which a kernel was killed; what that kernel had begun to write is in "
+            ".petri-kept-*");
+    else if (n < 0)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "the folder can't be written: %s", transaction_problem(n));
 }
 

@@ -5,7 +5,7 @@
  * Not every file system has RENAME_NOREPLACE; there link(2) and unlink(2) do the
  * same, but leave two names if the process is killed between them.
  *
- * See: openat2(2), rename(2), user_namespaces(7).
+ * See: openat2(2), rename(2), fcntl(2), user_namespaces(7).
  */
 
 #include "host_file.h"
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +102,18 @@ int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char 
     if (linkat(dir_fd, from, to_dir_fd, to, 0))
         return -errno;
     return unlinkat(dir_fd, from, 0) ? -errno : 0;
+}
+
+/* A read lease can be had only if nobody has the file open for writing. A program that opens it in this moment waits
+ * for us to give it back, and Linux tells us so by a signal: one that does nothing. */
+bool host_is_written(int dir_fd, const char *name) {
+    auto_fd fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT && errno != ELOOP; /* another program's lease, or nobody knows */
+    if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
+        return errno == EAGAIN;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
 }
 
 int host_write(int fd, const void *data, size_t bytes) {

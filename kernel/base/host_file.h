@@ -53,6 +53,13 @@ int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) MUST
 /* Renames to a name that does not exist, also on file systems without RENAME_NOREPLACE. 0, -EEXIST or -errno. */
 int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char *to) MUST_CHECK;
 
+/*
+ * Whether a program has the regular file open for writing, or has mapped it so;
+ * the file is the caller's own. False where the file system does not tell, as
+ * some on a network don't. See: fcntl(2), "Leases".
+ */
+bool host_is_written(int dir_fd, const char *name);
+
 /* Writes all of it. 0 or -errno. */
 int host_write(int fd, const void *data, size_t bytes) MUST_CHECK;
 

@@ -110,10 +110,6 @@ static bool is_removed(const struct artifacts_note *about, const json_t *row) {
     return json_is_true(json_object_get(row, "removed"));
 }
 
-static bool is_refused(const struct artifacts_note *about, const json_t *row) {
-    return has_text(row, "refused") && !about->off;
-}
-
 /* Whether the host's folder has such a file still, and so another one than the session. A cell that writes to the
  * export folder has written where its copy is. */
 static bool differs(const struct artifacts_note *about, const json_t *row) {
@@ -124,6 +120,14 @@ static bool differs(const struct artifacts_note *about, const json_t *row) {
 
 static bool is_deleted(const json_t *row) {
     return strcmp(text_of(row, "action"), artifact_action(CELL_DELETED)) == 0;
+}
+
+static bool is_refused(const struct artifacts_note *about, const json_t *row) {
+    return has_text(row, "refused") && !about->off && !is_deleted(row);
+}
+
+static bool is_kept(const struct artifacts_note *about, const json_t *row) {
+    return has_text(row, "refused") && !about->off && is_deleted(row);
 }
 
 static bool is_hidden(const struct artifacts_note *about, const json_t *row) {
@@ -210,6 +214,7 @@ json_t *artifacts_make_note(json_t *rows, const struct artifacts_note *about) {
         {saved, is_saved, add_saved, about->more.saved},
         {"Removed: ", is_removed, add_path, about->more.removed},
         {"Not saved: ", is_refused, add_refused, about->more.refused},
+        {"Not removed: ", is_kept, add_refused, 0},
         {about->beside ? "Your own file on the disk is unchanged, and the session doesn't see the new one: "
                        : "Your own file on the disk is unchanged, and cells see the new one: ",
          is_hidden, add_path, 0},

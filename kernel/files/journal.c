@@ -18,7 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { VERSION = 1, MAX_DEPTH = 4, VALUES_PER_CHANGE = 32 };
+enum { VERSION = 2, MAX_DEPTH = 4, VALUES_PER_CHANGE = 32 };
 
 static const char *const kinds[] = {
     [JOURNAL_PUT] = "put",
@@ -52,36 +52,38 @@ int journal_add(struct journal *journal, enum journal_kind kind, const char *pat
     return 0;
 }
 
-struct journal_before journal_before_of(const struct stat *st) {
+struct journal_version journal_version_of(const struct stat *st) {
     if (!st)
-        return (struct journal_before){0};
-    return (struct journal_before){.there = true,
-                                   .inode = st->st_ino,
-                                   .size = st->st_size,
-                                   .mtime_ns = clock_ns(&st->st_mtim),
-                                   .mode = st->st_mode};
+        return (struct journal_version){0};
+    return (struct journal_version){.there = true,
+                                    .inode = st->st_ino,
+                                    .size = st->st_size,
+                                    .mtime_ns = clock_ns(&st->st_mtim),
+                                    .mode = st->st_mode};
 }
 
 /* The size and time of a folder are not compared: the transaction itself changes them when it removes names in it. */
-bool journal_is(const struct journal_before *before, const struct stat *st) {
-    if (!before->there || before->inode != st->st_ino || before->mode != st->st_mode)
+bool journal_is(const struct journal_version *version, const struct stat *st) {
+    if (!version->there || version->inode != st->st_ino || version->mode != st->st_mode)
         return false;
-    return S_ISDIR(st->st_mode) || (before->size == st->st_size && before->mtime_ns == clock_ns(&st->st_mtim));
+    return S_ISDIR(st->st_mode) || (version->size == st->st_size && version->mtime_ns == clock_ns(&st->st_mtim));
 }
 
-static json_t *before_json(const struct journal_before *before) {
-    if (!before->there)
+static json_t *version_json(const struct journal_version *version) {
+    if (!version->there)
         return json_null();
-    return json_pack("[I, I, I, I]", (json_int_t)before->inode, (json_int_t)before->size, (json_int_t)before->mtime_ns,
-                     (json_int_t)before->mode);
+    return json_pack("[I, I, I, I]", (json_int_t)version->inode, (json_int_t)version->size,
+                     (json_int_t)version->mtime_ns, (json_int_t)version->mode);
 }
 
 int journal_write(const struct journal *journal, char **ret_text, size_t *ret_bytes) {
     json_t *changes = json_array();
     for (size_t i = 0; changes && i < journal->n; i++) {
         const struct journal_change *change = &journal->change[i];
-        json_t *row = json_pack("[s, s, s, I, o]", kinds[change->kind], change->path, change->stage,
-                                (json_int_t)change->staged, before_json(&change->before));
+        if (change->left_out)
+            continue;
+        json_t *row = json_pack("[s, s, s, o, o]", kinds[change->kind], change->path, change->stage,
+                                version_json(&change->staged), version_json(&change->before));
         if (json_array_append_new(changes, row)) {
             json_decref(changes);
             changes = NULL;
@@ -103,13 +105,13 @@ bool journal_is_stage(const char *text) {
     return text[n] != '\0' && text[n + strspn(text + n, "0123456789")] == '\0';
 }
 
-static bool read_before(json_t *json, struct journal_before *ret_before) {
+static bool read_version(json_t *json, struct journal_version *ret_version) {
     json_int_t inode, size, mtime_ns, mode;
     if (json_is_null(json))
         return true;
     if (json_unpack(json, "[I, I, I, I!]", &inode, &size, &mtime_ns, &mode) || mode < 0 || mode > UINT32_MAX)
         return false;
-    *ret_before = (struct journal_before){
+    *ret_version = (struct journal_version){
         .there = true, .inode = (uint64_t)inode, .size = size, .mtime_ns = mtime_ns, .mode = (uint32_t)mode};
     return true;
 }
@@ -127,21 +129,22 @@ static bool find_kind(const char *name, enum journal_kind *ret_kind) {
 static int read_change(json_t *row, struct journal *journal) {
     const char *name, *path, *stage;
     size_t path_bytes;
-    json_int_t staged;
-    json_t *before;
+    json_t *staged, *before;
     enum journal_kind kind;
     struct journal_change *change;
-    if (json_unpack(row, "[s, s%, s, I, o!]", &name, &path, &path_bytes, &stage, &staged, &before) ||
+    if (json_unpack(row, "[s, s%, s, o, o!]", &name, &path, &path_bytes, &stage, &staged, &before) ||
         !find_kind(name, &kind) || filename_problem(path, path_bytes) || filename_has(path, JOURNAL_FOLDER, false))
         return -EBADMSG;
-    const bool staging = kind != JOURNAL_REMOVE_FOLDER;
+    const bool staging = kind != JOURNAL_REMOVE_FOLDER, makes = kind == JOURNAL_PUT || kind == JOURNAL_MAKE_FOLDER;
     if (staging ? !journal_is_stage(stage) : stage[0] != '\0')
         return -EBADMSG;
     if (journal_add(journal, kind, path, &change))
         return -ENOMEM;
     snprintf(change->stage, sizeof change->stage, "%s", stage);
-    change->staged = (uint64_t)staged;
-    return read_before(before, &change->before) ? 0 : -EBADMSG;
+    return read_version(staged, &change->staged) && read_version(before, &change->before) &&
+                   change->staged.there == makes
+               ? 0
+               : -EBADMSG;
 }
 
 int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {

@@ -20,6 +20,9 @@
 /* The prefix of a staged file's name; a number follows. */
 #define JOURNAL_STAGE_NAME "file-"
 
+/* The prefix of a staged file's name: what it is being exchanged for, where that takes three steps. */
+#define JOURNAL_SWAP_NAME "swap-"
+
 enum {
     JOURNAL_STAGE_BYTES = 24,
     JOURNAL_CHANGES_MAX = 400000,
@@ -34,8 +37,8 @@ enum journal_kind {
     JOURNAL_KIND_N,
 };
 
-/* The file that a change may replace or remove, as it was when the change was planned. */
-struct journal_before {
+/* A file or folder as it was when it was looked at; all zero for none. */
+struct journal_version {
     bool there;
     uint64_t inode;
     int64_t size;
@@ -46,12 +49,13 @@ struct journal_before {
 struct journal_change {
     enum journal_kind kind;
     char *path;                      /* owned */
-    char stage[JOURNAL_STAGE_BYTES]; /* name of the staged file, or of the file to remove while it is checked; "" for
-                                        folders to remove */
-    uint64_t staged;                 /* the inode of the staged file or folder; 0 for other changes */
-    struct journal_before before;
-    char *placed; /* the path that it was given instead, owned, or NULL; not in the text */
-    int result;   /* 0 or -errno, once it is made; not in the text */
+    char stage[JOURNAL_STAGE_BYTES]; /* name of the staged file; then of what was replaced or removed; "" for folders
+                                        to remove */
+    struct journal_version staged;   /* the staged file or folder */
+    struct journal_version before;   /* what the change may replace or remove */
+    bool left_out;                   /* it is not made; not in the text */
+    char *placed;                    /* the path that it was given instead, owned, or NULL; not in the text */
+    int result;                      /* 0 or -errno, once it is made; not in the text */
 };
 
 struct journal {
@@ -72,10 +76,10 @@ void journal_cut(struct journal *journal, size_t n);
 bool journal_is_stage(const char *name);
 
 /* Takes the fields of st; NULL for a file that does not exist. */
-struct journal_before journal_before_of(const struct stat *st);
+struct journal_version journal_version_of(const struct stat *st);
 
 /* Whether st is the same file, unchanged. */
-bool journal_is(const struct journal_before *before, const struct stat *st);
+bool journal_is(const struct journal_version *version, const struct stat *st);
 
 /* The text, the caller's: free(). 0 or -ENOMEM. */
 int journal_write(const struct journal *journal, char **ret_text, size_t *ret_bytes) MUST_CHECK;

@@ -3,18 +3,27 @@
  *
  * The rename of the journal commits it: before it nothing in the folder has
  * changed, after it each change is made, by this process or by the next one that
- * opens the folder. Where a change replaces or removes something, the journal is
- * synced to the disk before the first change. The journal's name has the inode
- * and time of a token file beside it, so a journal that was copied with its
- * folder does not count.
+ * opens the folder. Each change keeps what it replaces or removes in `.petri`.
+ * Once all are made the journal is renamed again, and these are removed; if one
+ * fails it is renamed to another name, and all are taken back. So the journal's
+ * name says in which direction to go on:
  *
- * Changes that can't be made after a restart are left, with journal and staged
- * files, because removing them could lose data.
+ *     journal-* --all made--> made-*      --> gone
+ *            \--one failed--> take-back-* --> gone
+ *
+ * It also has the inode and time of a token file beside it, so a journal that was
+ * copied with its folder does not count. Where a change replaces or removes
+ * something, the staged files and the journal are synced to the disk before the
+ * first change.
+ *
+ * What can't be made after a restart, or can't be taken back, is left, with
+ * journal and staged files, because removing them could lose data.
  */
 
 #include "transaction.h"
 
 #include "base/directory.h"
+#include "base/errand.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/host_file.h"
 #include "kernel/files/transaction_make.h"
@@ -30,7 +39,19 @@
 #define JOURNAL_NEW "journal.new"
 #define TOKEN_NAME "token"
 
-enum { JOURNAL_NAME_BYTES = 64 };
+enum { JOURNAL_NAME_BYTES = 64, MANY_STAGES = 32 };
+
+enum state {
+    MAKING,
+    MADE,
+    TAKING_BACK,
+    N_COMMITTED,
+    PLANNED = N_COMMITTED,
+    OVER,
+    STUCK, /* left to the next one that opens the folder */
+};
+
+static const char *const prefixes[N_COMMITTED] = {[MAKING] = "journal", [MADE] = "made", [TAKING_BACK] = "take-back"};
 
 struct transaction {
     int folder_fd;   /* owned */
@@ -38,10 +59,13 @@ struct transaction {
     int own_fd;      /* `.petri` in it, locked; owned */
     size_t n_stages; /* how many names staged files have got */
     struct journal journal;
-    char name[JOURNAL_NAME_BYTES]; /* of the journal, once it is committed */
-    bool committed;
-    bool durable; /* something is replaced or removed, so files are synced to the disk */
-    size_t at;    /* the next change to make */
+    char place[JOURNAL_NAME_BYTES]; /* what the journal's name has behind its prefix */
+    enum state state;
+    bool durable;  /* something is replaced or removed, so files are synced to the disk */
+    bool resumed;  /* an earlier kernel's: what can't be made is left */
+    size_t at;     /* so many changes are made, or removed, or left to be taken back */
+    size_t failed; /* the change that could not be made, counted from 1; 0 for none */
+    bool stuck;    /* something could not be made, taken back or removed that can't be left */
 };
 
 /*
@@ -60,7 +84,7 @@ static int open_parent(const struct transaction *transaction, const char *path, 
     return st.st_dev == transaction->device ? steal_fd(&fd) : -EXDEV;
 }
 
-/* A staged file or folder is a copy, so it may be removed; keep_foreign() has renamed what is not. */
+/* A staged file or folder is a copy, so it may be removed; transaction_let_go() has renamed what is not. */
 static void remove_stage(const struct transaction *transaction, const char *name) {
     if (unlinkat(transaction->own_fd, name, 0) && errno == EISDIR)
         unlinkat(transaction->own_fd, name, AT_REMOVEDIR);
@@ -133,67 +157,78 @@ static int read_journal_text(int fd, size_t bytes, char **ret_text) {
  * it. These can't be set, so a journal that was copied, or comes from an archive
  * or a clone, does not count.
  */
-static void name_journal(struct transaction *transaction, const struct stat *token) {
-    snprintf(transaction->name, sizeof transaction->name, "journal-%jx-%jx", (uintmax_t)token->st_ino,
+static void find_place(struct transaction *transaction, const struct stat *token) {
+    snprintf(transaction->place, sizeof transaction->place, "%jx-%jx", (uintmax_t)token->st_ino,
              (uintmax_t)clock_ns(&token->st_ctim));
+}
+
+static const char *journal_name(const struct transaction *transaction, enum state state,
+                                char buf[JOURNAL_NAME_BYTES + 16]) {
+    snprintf(buf, JOURNAL_NAME_BYTES + 16, "%s-%s", prefixes[state], transaction->place);
+    return buf;
+}
+
+/* Opens the journal of an earlier transaction, and sets what was done with it last. A descriptor or -errno. */
+static int open_journal(struct transaction *transaction) {
+    static const struct host_file wanted = {
+        .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_OWN, .one_name = true, .max_bytes = JOURNAL_BYTES_MAX};
+    char name[JOURNAL_NAME_BYTES + 16];
+    int fd = -ENOENT;
+    for (int state = 0; fd == -ENOENT && state < N_COMMITTED; state++) {
+        fd = host_file_open(transaction->own_fd, journal_name(transaction, state, name), &wanted, NULL);
+        transaction->state = fd >= 0 ? state : PLANNED;
+    }
+    return fd;
 }
 
 /* Reads the journal of an earlier transaction. 0, also where there is none. */
 static int read_journal(struct transaction *transaction) {
-    static const struct host_file wanted = {
-        .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_OWN, .one_name = true, .max_bytes = JOURNAL_BYTES_MAX};
     struct stat st;
     char *read = NULL;
     if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : -errno;
-    name_journal(transaction, &st);
-    auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, NULL);
+    find_place(transaction, &st);
+    auto_fd fd = open_journal(transaction);
     if (fd < 0)
         return fd == -ENOENT ? 0 : -EBADMSG;
     int r = fstat(fd, &st) ? -errno : read_journal_text(fd, (size_t)st.st_size, &read);
     auto_free char *text = read;
     if (r == 0)
         r = journal_read(text, (size_t)st.st_size, &transaction->journal);
-    transaction->committed = r == 0;
+    transaction->at = transaction->state == TAKING_BACK ? transaction->journal.n : 0;
+    transaction->resumed = transaction->durable = true;
     return r;
 }
 
-/*
- * Another program's file that was exchanged for a staged one, and could not be
- * exchanged back, has the staged file's name: renames it, so that it is kept.
- */
-static void keep_foreign(const struct transaction *transaction) {
-    for (size_t i = 0; transaction->committed && i < transaction->journal.n; i++) {
-        const struct journal_change *change = &transaction->journal.change[i];
-        char kept[JOURNAL_STAGE_BYTES + 16];
-        struct stat st;
-        if (!change->stage[0] || fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) ||
-            st.st_ino == change->staged || journal_is(&change->before, &st))
-            continue;
-        snprintf(kept, sizeof kept, "kept-%08x", (unsigned)randombytes_random());
-        renameat2(transaction->own_fd, change->stage, transaction->own_fd, kept, RENAME_NOREPLACE);
-    }
-}
-
-/* Ends a transaction whose changes are all made. */
+/* Drops what is staged, and the journal of a transaction that is over. */
 static void forget_journal(struct transaction *transaction) {
-    keep_foreign(transaction);
-    if (transaction->name[0])
-        unlinkat(transaction->own_fd, transaction->name, 0);
     empty_own(transaction);
     journal_fini(&transaction->journal);
-    transaction->committed = false;
-    transaction->at = transaction->n_stages = 0;
+    *transaction = (struct transaction){.folder_fd = transaction->folder_fd,
+                                        .device = transaction->device,
+                                        .own_fd = transaction->own_fd,
+                                        .state = PLANNED};
 }
 
-/* Whether a committed change could not be made, and must not be lost. */
-static bool has_failed(const struct transaction *transaction) {
-    bool failed = false;
-    for (size_t i = 0; i < transaction->journal.n; i++) {
-        const int r = transaction->journal.change[i].result;
-        failed |= r < 0 && r != -EEXIST && r != -ESTALE && r != -ENOTEMPTY;
-    }
-    return failed;
+/* Whether `.petri` has a journal that is none here: of another folder, from which it was copied, or of another disk. */
+static bool has_others_journal(const struct transaction *transaction) {
+    auto_dir dir = directory_open(transaction->own_fd);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        for (int i = 0; i < N_COMMITTED; i++) {
+            const size_t n = strlen(prefixes[i]);
+            if (strncmp(entry->d_name, prefixes[i], n) == 0 && entry->d_name[n] == '-')
+                return true;
+        }
+    return false;
+}
+
+/* Nobody can make such changes, but what they are of may be nowhere else: it is kept beside. -ESTALE or another -errno.
+ */
+static int keep_aside(const struct transaction *transaction) {
+    char kept[JOURNAL_NAME_BYTES];
+    snprintf(kept, sizeof kept, JOURNAL_FOLDER "-kept-%08x", (unsigned)randombytes_random());
+    return renameat(transaction->folder_fd, JOURNAL_FOLDER, transaction->folder_fd, kept) ? -errno : -ESTALE;
 }
 
 static int begin_transaction(int folder_fd, bool make, struct transaction **ret, size_t *ret_recovered) {
@@ -201,7 +236,7 @@ static int begin_transaction(int folder_fd, bool make, struct transaction **ret,
     struct transaction *transaction = malloc(sizeof *transaction);
     if (!transaction)
         return -ENOMEM;
-    *transaction = (struct transaction){.own_fd = -1};
+    *transaction = (struct transaction){.own_fd = -1, .state = PLANNED};
     transaction->folder_fd = host_open_beneath(folder_fd, ".", O_RDONLY | O_DIRECTORY, 0);
     int r = transaction->folder_fd;
     if (r >= 0)
@@ -212,6 +247,8 @@ static int begin_transaction(int folder_fd, bool make, struct transaction **ret,
     }
     if (r == 0)
         r = read_journal(transaction);
+    if (r == 0 && transaction->state == PLANNED && has_others_journal(transaction))
+        r = keep_aside(transaction);
     if (r < 0) {
         if (transaction->own_fd >= 0)
             close(transaction->own_fd);
@@ -221,10 +258,9 @@ static int begin_transaction(int folder_fd, bool make, struct transaction **ret,
         return r;
     }
     *ret_recovered = transaction->journal.n;
-    if (transaction->committed)
+    if (transaction->state != PLANNED)
         (void)transaction_step(transaction, CLOCK_NEVER);
-    if (has_failed(transaction)) {
-        transaction->at = 0; /* so that transaction_close() leaves it */
+    if (transaction->state == STUCK) {
         transaction_close(transaction);
         return -EUCLEAN;
     }
@@ -235,7 +271,8 @@ static int begin_transaction(int folder_fd, bool make, struct transaction **ret,
 
 const char *transaction_problem(int r) {
     return r == -EAGAIN    ? "another kernel is writing"
-           : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read: remove " JOURNAL_FOLDER
+           : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read: take out of " JOURNAL_FOLDER
+                                            " what you miss, and remove it"
            : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's, or others may write to it: remove it"
            : r == -EUCLEAN ? "the changes that a kernel has begun can't be completed: take out of " JOURNAL_FOLDER
                              " what you miss, and remove it"
@@ -260,7 +297,7 @@ int transaction_recover(int folder_fd) {
 void transaction_close(struct transaction *transaction) {
     if (!transaction)
         return;
-    if (!transaction->committed || transaction->at == transaction->journal.n) {
+    if (transaction->state == PLANNED || transaction->state == OVER) {
         forget_journal(transaction);
         unlinkat(transaction->folder_fd, JOURNAL_FOLDER, AT_REMOVEDIR);
     }
@@ -306,6 +343,24 @@ int transaction_look(const struct transaction *transaction, const char *path, st
     return 0;
 }
 
+int transaction_check_folder(const struct transaction *transaction, const char *path) {
+    const char *name;
+    auto_fd parent_fd = open_parent(transaction, path, &name);
+    if (parent_fd < 0)
+        return 0;
+    return is_read_only(parent_fd) || faccessat(parent_fd, ".", W_OK | X_OK, AT_EACCESS) ? -EACCES : 0;
+}
+
+bool transaction_is_written(const struct transaction *transaction, const char *path) {
+    const char *name;
+    auto_fd parent_fd = open_parent(transaction, path, &name);
+    return parent_fd >= 0 && host_is_written(parent_fd, name);
+}
+
+int transaction_open_file(const struct transaction *transaction, const char *path) {
+    return host_open_beneath(transaction->folder_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
 int transaction_open_folder(const struct transaction *transaction, const char *path) {
     return host_open_beneath(transaction->folder_fd, path, O_RDONLY | O_DIRECTORY, 0);
 }
@@ -314,7 +369,7 @@ static int add_change(struct transaction *transaction, enum journal_kind kind, c
                       const struct stat *before, struct journal_change **ret_change) {
     int r = journal_add(&transaction->journal, kind, path, ret_change);
     if (r == 0) {
-        (*ret_change)->before = journal_before_of(before);
+        (*ret_change)->before = journal_version_of(before);
         transaction->durable |= before != NULL;
     }
     return r;
@@ -325,7 +380,7 @@ static int stage_folder(const struct transaction *transaction, struct journal_ch
     if (mkdirat(transaction->own_fd, change->stage, 0777) ||
         fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    change->staged = st.st_ino;
+    change->staged = journal_version_of(&st);
     return 0;
 }
 
@@ -345,8 +400,6 @@ int transaction_add_file(struct transaction *transaction, struct transaction_fil
     struct stat st;
     int r =
         fchmod(file->fd, content->st_mode & 07777) || futimens(file->fd, times) || fstat(file->fd, &st) ? -errno : 0;
-    if (r == 0 && before && fdatasync(file->fd))
-        r = -errno;
     if (r == 0)
         r = add_change(transaction, JOURNAL_PUT, path, before, &change);
     if (r < 0) {
@@ -354,7 +407,7 @@ int transaction_add_file(struct transaction *transaction, struct transaction_fil
         return r;
     }
     memcpy(change->stage, file->stage, sizeof change->stage);
-    change->staged = st.st_ino;
+    change->staged = journal_version_of(&st);
     close(file->fd);
     file->fd = -1;
     return 0;
@@ -368,14 +421,20 @@ size_t transaction_n(const struct transaction *transaction) {
     return transaction->journal.n;
 }
 
-const char *transaction_path(const struct transaction *transaction, size_t i, enum journal_kind *ret_kind) {
-    *ret_kind = transaction->journal.change[i].kind;
-    return transaction->journal.change[i].path;
+const struct journal_change *transaction_change(const struct transaction *transaction, size_t i) {
+    return &transaction->journal.change[i];
+}
+
+void transaction_leave_out(struct transaction *transaction, size_t i) {
+    struct journal_change *change = &transaction->journal.change[i];
+    if (!change->left_out && change->staged.there)
+        remove_stage(transaction, change->stage);
+    change->left_out = true;
 }
 
 bool transaction_is_staged(const struct transaction *transaction, size_t i, const struct stat *st) {
     const struct journal_change *change = &transaction->journal.change[i];
-    return change->staged != 0 && change->staged == st->st_ino;
+    return change->staged.there && change->staged.inode == st->st_ino;
 }
 
 static int make_token(struct transaction *transaction) {
@@ -384,11 +443,12 @@ static int make_token(struct transaction *transaction) {
     auto_fd fd = openat(transaction->own_fd, TOKEN_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || fstat(fd, &st))
         return -errno;
-    name_journal(transaction, &st);
+    find_place(transaction, &st);
     return 0;
 }
 
 static int write_journal(const struct transaction *transaction, const char *text, size_t bytes) {
+    char name[JOURNAL_NAME_BYTES + 16];
     auto_fd fd = openat(transaction->own_fd, JOURNAL_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
@@ -397,47 +457,178 @@ static int write_journal(const struct transaction *transaction, const char *text
         return r;
     if (transaction->durable && fsync(fd))
         return -errno;
-    return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, transaction->name) ? -errno : 0;
+    journal_name(transaction, MAKING, name);
+    return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, name) ? -errno : 0;
 }
 
-int transaction_commit(struct transaction *transaction) {
+/* Writes the staged files to the disk: each, or if they are many, whatever the file system has to write. 0 or -errno.
+ */
+static int sync_stages(const struct transaction *transaction) {
+    size_t n = 0;
+    for (size_t i = 0; i < transaction->journal.n; i++)
+        n += transaction->journal.change[i].kind == JOURNAL_PUT;
+    if (n > MANY_STAGES)
+        return syncfs(transaction->own_fd) ? -errno : 0;
+    for (size_t i = 0; i < transaction->journal.n; i++) {
+        const struct journal_change *change = &transaction->journal.change[i];
+        if (change->kind != JOURNAL_PUT || change->left_out)
+            continue;
+        auto_fd fd = openat(transaction->own_fd, change->stage, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fdatasync(fd))
+            return -errno;
+    }
+    return 0;
+}
+
+/* What a thread does. */
+struct committing {
+    struct transaction *transaction; /* borrowed */
+    int result;
+};
+
+static void commit(void *arg) {
+    struct committing *committing = arg;
+    struct transaction *transaction = committing->transaction;
     char *written = NULL;
     size_t bytes = 0;
-    if (transaction->journal.n > JOURNAL_CHANGES_MAX)
-        return -E2BIG;
-    int r = make_token(transaction);
+    int r = transaction->durable ? sync_stages(transaction) : 0;
+    if (r == 0)
+        r = make_token(transaction);
     if (r == 0)
         r = journal_write(&transaction->journal, &written, &bytes);
     auto_free char *text = written;
     if (r == 0)
         r = write_journal(transaction, text, bytes);
-    if (r < 0)
-        return r;
-    transaction->committed = true;
-    if (transaction->durable)
+    if (r == 0 && transaction->durable)
         (void)fsync(transaction->own_fd); /* where it fails, only the order of writes on the disk is not known */
-    return 0;
+    committing->result = r;
 }
 
-/* Returns what transaction_result() is to return for it. */
+int transaction_commit(struct transaction *transaction) {
+    struct committing committing = {.transaction = transaction};
+    if (transaction->journal.n > JOURNAL_CHANGES_MAX)
+        return -E2BIG;
+    errand_do(commit, &committing);
+    if (committing.result == 0)
+        transaction->state = MAKING;
+    return committing.result;
+}
+
+static void sync_folder(void *arg) {
+    const struct transaction *transaction = arg;
+    (void)fsync(transaction->own_fd);
+}
+
+/* Goes into another state; from now on the next one that opens the folder would, too. */
+static void turn(struct transaction *transaction, enum state state) {
+    char from[JOURNAL_NAME_BYTES + 16], to[JOURNAL_NAME_BYTES + 16];
+    journal_name(transaction, transaction->state, from);
+    journal_name(transaction, state, to);
+    transaction->state = state;
+    if (renameat(transaction->own_fd, from, transaction->own_fd, to))
+        transaction->state = STUCK;
+    else if (transaction->durable)
+        errand_do(sync_folder, transaction);
+}
+
 static int make(const struct transaction *transaction, struct journal_change *change) {
     const char *name;
+    const bool is_removal = change->kind == JOURNAL_REMOVE || change->kind == JOURNAL_REMOVE_FOLDER;
+    if (change->left_out)
+        return 0;
     auto_fd parent_fd = open_parent(transaction, change->path, &name);
     if (parent_fd < 0)
-        return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
+        return (parent_fd == -ENOENT || parent_fd == -ENOTDIR) && is_removal ? 0 : parent_fd;
     if (is_read_only(parent_fd))
         return -EACCES;
     return transaction_make(transaction->own_fd, parent_fd, name, change);
 }
 
+/* Makes the next change. Other programs' files that are kept are no failure. */
+static void make_next(struct transaction *transaction) {
+    if (transaction->at == transaction->journal.n) {
+        if (transaction->stuck)
+            transaction->state = STUCK;
+        else
+            turn(transaction, MADE);
+        transaction->at = 0;
+        return;
+    }
+    struct journal_change *change = &transaction->journal.change[transaction->at++];
+    const int r = change->result = make(transaction, change);
+    if (r >= 0 || r == -EEXIST || r == -ESTALE || r == -ENOTEMPTY)
+        return;
+    if (transaction->resumed) {
+        transaction->stuck = true;
+        return;
+    }
+    transaction->failed = transaction->at;
+    turn(transaction, TAKING_BACK);
+}
+
+/* Nothing is left to be done. */
+static void end(struct transaction *transaction) {
+    char name[JOURNAL_NAME_BYTES + 16];
+    journal_name(transaction, transaction->state, name);
+    transaction->state = transaction->stuck ? STUCK : OVER;
+    if (transaction->state == OVER)
+        unlinkat(transaction->own_fd, name, 0);
+}
+
+static void let_go_next(struct transaction *transaction) {
+    if (transaction->at == transaction->journal.n) {
+        end(transaction);
+        return;
+    }
+    const struct journal_change *change = &transaction->journal.change[transaction->at++];
+    if (!change->left_out)
+        transaction->stuck |= transaction_let_go(transaction->own_fd, change, &change->before) < 0;
+}
+
+/* Other programs have moved or removed the folder of the path. */
+static bool is_elsewhere(int r) {
+    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV;
+}
+
+/* Takes back the last change that is made. What can't be is left, and the others are taken back all the same. */
+static void take_back_next(struct transaction *transaction) {
+    const char *name;
+    if (transaction->at == 0) {
+        end(transaction);
+        return;
+    }
+    struct journal_change *change = &transaction->journal.change[--transaction->at];
+    if (change->left_out)
+        return;
+    auto_fd parent_fd = open_parent(transaction, change->path, &name);
+    int r = parent_fd < 0 ? parent_fd : transaction_take_back(transaction->own_fd, parent_fd, name, change);
+    if (r >= 0 || (is_elsewhere(r) && !transaction->stuck))
+        r = transaction_let_go(transaction->own_fd, change, &change->staged);
+    transaction->stuck |= r < 0;
+}
+
 bool transaction_step(struct transaction *transaction, int64_t until_us) {
-    while (transaction->at < transaction->journal.n) {
-        struct journal_change *change = &transaction->journal.change[transaction->at++];
-        change->result = make(transaction, change);
+    while (transaction->state < N_COMMITTED) {
+        if (transaction->state == MAKING)
+            make_next(transaction);
+        else if (transaction->state == MADE)
+            let_go_next(transaction);
+        else
+            take_back_next(transaction);
         if (clock_us() >= until_us)
             break;
     }
-    return transaction->at == transaction->journal.n;
+    return transaction->state >= N_COMMITTED;
+}
+
+int transaction_failed(const struct transaction *transaction, const char **ret_path) {
+    if (transaction->failed)
+        *ret_path = transaction->journal.change[transaction->failed - 1].path;
+    return transaction->failed ? transaction->journal.change[transaction->failed - 1].result : 0;
+}
+
+bool transaction_is_stuck(const struct transaction *transaction) {
+    return transaction->state == STUCK;
 }
 
 int transaction_result(const struct transaction *transaction, size_t i, const char **ret_path) {

@@ -15,27 +15,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sodium.h>
 #include <string.h>
 
 /*
  * An own path has one of these:
  *     {"inode", "size", "mtime_ns", "ctime_ns"}    the host's file, as petri wrote it; with "due", the session's is
  * newer
- *     {"since_ns", "due", "conflict"}              the host's was seen until then; due: an enum cell_change, or -1;
- *                                                  conflict: the host's holds, once cells have this one closed
+ *     {"since_ns", "due", "conflict", "cell", "unsaved", "awaited", "over"}
+ *                                                  the host's was seen until then; due: an enum cell_change, or -1;
+ *                                                  conflict: the host's holds, once cells have this one closed; cell:
+ *                                                  the number of the one that changed it last; unsaved: so many bytes
+ *                                                  that are nowhere on the disk; awaited: what is due waits for
+ *                                                  that path; over: the number of the cell that had removed what was
+ *                                                  in its place
  *     {"held"}                                     the host's, which cells have open: the number of its inode, by
  *                                                  which they go on seeing it; 0 where that is not the host's any more
  * What petri has written has the same as the first of them; a folder has beside it "others_ctime_ns" and
  * "others_mtime_ns": as another program has changed it last, or 0.
  * What is due may have "of" beside it. States that are kept have the same of their own paths, but of what is due this:
- *     {"change", "host", "same"}                   host: what is known of the host's file, as above; same: as in struct
- *                                                  cell_file
+ *     {"change", "host", "same", "cell", "unsaved", "awaited", "over"}
+ *                                                  host: what is known of the host's file, as above; same: as in struct
+ *                                                  cell_file; the others: as above
  * and once it is made "made": the host's file, as petri wrote it, with "due" where that was a later version; null where
  * it was removed, or another program's was kept.
  */
 enum { NOT_DUE = -1 };
 
 const char writeback_aside[] = "-aside";
+
+enum { KEY_BYTES = 2 * WRITEBACK_PATH_BYTES };
 
 enum { WRITTEN_MAX = 10000 }; /* paths in `written`; after that it begins anew */
 
@@ -71,6 +80,39 @@ void writeback_cell_starts(struct writeback *writeback) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     writeback->began_ns = clock_ns(&now);
+    writeback->cell++;
+}
+
+/* The key of a path in `own`: the path, or of one that is not UTF-8 a slash and its bytes in hexadecimal. */
+static const char *key_of(const char *path, char buf[KEY_BYTES]) {
+    const size_t n = strlen(path);
+    json_auto_t *is_utf8 = json_string(path);
+    if (is_utf8 || 2 * n + 2 > KEY_BYTES)
+        return path;
+    buf[0] = '/';
+    sodium_bin2hex(buf + 1, KEY_BYTES - 1, (const unsigned char *)path, n);
+    return buf;
+}
+
+const char *writeback_path(const char *key, char buf[WRITEBACK_PATH_BYTES]) {
+    size_t n;
+    if (key[0] != '/')
+        return key;
+    if (sodium_hex2bin((unsigned char *)buf, WRITEBACK_PATH_BYTES - 1, key + 1, strlen(key + 1), NULL, &n, NULL))
+        n = 0;
+    buf[n] = '\0';
+    return buf;
+}
+
+/* What the session has of a path; NULL for nothing. Borrowed. */
+static json_t *own_at(const struct writeback *writeback, const char *path) {
+    char key[KEY_BYTES];
+    return json_object_get(writeback->own, key_of(path, key));
+}
+
+static void set_own(struct writeback *writeback, const char *path, json_t *own) {
+    char key[KEY_BYTES];
+    json_object_set_new(writeback->own, key_of(path, key), own);
 }
 
 static int64_t number(const json_t *json, const char *key) {
@@ -117,7 +159,7 @@ static struct others_change others_change(const struct writeback *writeback, con
 
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
                            int64_t skew_ns) {
-    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *own = own_at(writeback, path);
     const json_t *since = json_object_get(own, "since_ns"), *held = json_object_get(own, "held");
     const struct others_change change = others_change(writeback, path, st);
     if (held && json_integer_value(held) != (int64_t)st->st_ino)
@@ -133,7 +175,7 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
 /* A file that is the one that petri wrote was nowhere else. */
 bool writeback_was_moved(const struct writeback *writeback, const char *folder, const struct stat *st, const char *file,
                          const struct stat *of_file, int64_t skew_ns) {
-    const json_t *since = json_object_get(json_object_get(writeback->own, file), "since_ns");
+    const json_t *since = json_object_get(own_at(writeback, file), "since_ns");
     const struct others_change change = others_change(writeback, folder, st);
     const bool is_known = !since || others_change(writeback, file, of_file).ctime_ns == 0;
     const int64_t since_ns = is_known ? seen_ns(writeback) : json_integer_value(since);
@@ -141,7 +183,7 @@ bool writeback_was_moved(const struct writeback *writeback, const char *folder, 
 }
 
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file) {
-    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *own = own_at(writeback, path);
     const json_t *due = json_object_get(own, "due");
     if (!due || json_integer_value(due) == NOT_DUE)
         return false;
@@ -157,23 +199,79 @@ static json_t *host_version(const struct stat *st) {
 }
 
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st) {
-    json_object_set_new(writeback->own, path, host_version(st));
+    set_own(writeback, path, host_version(st));
 }
 
-/* Keeps what is known of the host's file. A path that is not UTF-8 can't be a key, and is never written. */
-void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due) {
-    json_t *own = json_object_get(writeback->own, path);
+/* Keeps what is known of the host's file. */
+void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due,
+                        int64_t cell) {
+    json_t *own = own_at(writeback, path);
     if (!own || json_object_get(own, "held")) {
-        json_object_set_new(writeback->own, path, json_pack("{s:I}", "since_ns", (json_int_t)seen_ns(writeback)));
-        own = json_object_get(writeback->own, path);
+        set_own(writeback, path, json_pack("{s:I}", "since_ns", (json_int_t)seen_ns(writeback)));
+        own = own_at(writeback, path);
     }
     json_object_del(own, "conflict");
+    json_object_del(own, "unsaved");
+    json_object_del(own, "awaited");
+    json_object_del(own, "over");
     json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
+    json_object_set_new(own, "cell", json_integer(cell));
+}
+
+void writeback_note_unsaved(struct writeback *writeback, const char *path, uint64_t bytes) {
+    json_object_set_new(own_at(writeback, path), "unsaved", json_integer((json_int_t)bytes)); /* -1: not known */
+}
+
+void writeback_note_saved(struct writeback *writeback, const char *path) {
+    json_object_del(own_at(writeback, path), "unsaved");
+}
+
+bool writeback_is_unsaved(const struct writeback *writeback, const char *path, uint64_t *ret_bytes) {
+    const json_t *bytes = json_object_get(own_at(writeback, path), "unsaved");
+    *ret_bytes = (uint64_t)json_integer_value(bytes);
+    return bytes != NULL;
+}
+
+void writeback_note_over(struct writeback *writeback, const char *path, int64_t cell) {
+    json_object_set_new(own_at(writeback, path), "over", json_integer(cell));
+}
+
+bool writeback_is_over(const struct writeback *writeback, const char *path, int64_t *ret_cell) {
+    const json_t *own = own_at(writeback, path);
+    const json_t *due = json_object_get(own, "due"), *over = json_object_get(own, "over");
+    *ret_cell = over ? json_integer_value(over) : number(own, "cell");
+    return over || (due && json_integer_value(due) == CELL_DELETED);
+}
+
+void writeback_note_waits(struct writeback *writeback, const char *path, const char *awaited) {
+    char key[KEY_BYTES];
+    json_object_set_new(own_at(writeback, path), "awaited", json_string(key_of(awaited, key)));
+}
+
+const char *writeback_awaited(const struct writeback *writeback, const char *path, char buf[WRITEBACK_PATH_BYTES]) {
+    const char *awaited = json_string_value(json_object_get(own_at(writeback, path), "awaited"));
+    uint64_t bytes;
+    if (awaited)
+        awaited = writeback_path(awaited, buf);
+    return awaited && writeback_is_unsaved(writeback, awaited, &bytes) ? awaited : NULL;
+}
+
+int64_t writeback_cell_of(const struct writeback *writeback, const char *path) {
+    return number(own_at(writeback, path), "cell");
 }
 
 /* A change that is due, as kept states have it; host: what is known of the host's file, which is stolen. */
 static json_t *new_change(enum cell_change change, json_t *host, bool same) {
     return json_pack("{s:i, s:o, s:b}", "change", (int)change, "host", host, "same", same);
+}
+
+static const char *const of_waiting[] = {"cell", "unsaved", "awaited", "over"};
+
+/* Copies what decides what a change waits for, and which others wait for it. */
+static void copy_waiting(json_t *to, const json_t *from) {
+    for (size_t i = 0; i < sizeof of_waiting / sizeof of_waiting[0]; i++)
+        if (json_object_get(from, of_waiting[i]))
+            json_object_set(to, of_waiting[i], json_object_get(from, of_waiting[i]));
 }
 
 /* What is known of the host's file at an own path. A new reference. */
@@ -182,6 +280,8 @@ static json_t *host_of(json_t *own) {
     json_object_del(host, "due");
     json_object_del(host, "of");
     json_object_del(host, "conflict");
+    for (size_t i = 0; i < sizeof of_waiting / sizeof of_waiting[0]; i++)
+        json_object_del(host, of_waiting[i]);
     return host;
 }
 
@@ -190,6 +290,7 @@ static json_t *change_of(json_t *own, enum cell_change change) {
     const json_t *of = json_object_get(own, "of");
     if (!of || number(of, "change") != (int64_t)change)
         json_object_set_new(own, "of", new_change(change, host_of(own), false));
+    copy_waiting(json_object_get(own, "of"), own);
     return json_object_get(own, "of");
 }
 
@@ -247,7 +348,8 @@ struct listing {
  * nothing is known. A new reference.
  */
 static json_t *host_before(const struct listing *listing, const char *path) {
-    json_t *before = json_object_get(listing->found, path);
+    char key[KEY_BYTES];
+    json_t *before = json_object_get(listing->found, key_of(path, key));
     const json_t *held = json_object_get(before, "held");
     struct stat st;
     if (json_object_get(before, "host"))
@@ -259,18 +361,22 @@ static json_t *host_before(const struct listing *listing, const char *path) {
     return json_pack("{s:I}", "since_ns", is_other ? 0 : (json_int_t)listing->began_ns);
 }
 
-/* What is neither a file nor a folder, or is of a path that can't be a key, is never written. */
+/* What is neither a file nor a folder is never written. */
 static int note_changed(void *arg, const struct cell_file *file) {
+    char key[KEY_BYTES];
     struct listing *listing = arg;
     const bool written = file->change == CELL_DELETED || S_ISREG(file->mode) || S_ISDIR(file->mode);
     if (++listing->n > WRITING_FILES_MAX)
         return -E2BIG;
-    if (file->same && json_object_get(json_object_get(listing->found, file->path), "change"))
+    const char *path = key_of(file->path, key);
+    if (file->same && json_object_get(json_object_get(listing->found, path), "change"))
         return 0; /* the change is that of before */
     json_t *change = written ? new_change(file->change, host_before(listing, file->path), file->same) : NULL;
-    json_object_del(listing->found, file->path);
+    if (change && file->change != CELL_DELETED && S_ISREG(file->mode))
+        json_object_set_new(change, "unsaved", json_integer((json_int_t)file->bytes));
+    json_object_del(listing->found, path);
     if (change)
-        json_object_set_new(listing->found, file->path, change);
+        json_object_set_new(listing->found, path, change);
     return 0;
 }
 
@@ -307,17 +413,17 @@ void writeback_note_folder(struct writeback *writeback, const char *path, const 
 }
 
 void writeback_note_changed(struct writeback *writeback, const char *path) {
-    json_object_del(json_object_get(writeback->own, path), "of");
+    json_object_del(own_at(writeback, path), "of");
 }
 
 void writeback_note_made(struct writeback *writeback, const char *path, const struct stat *st) {
-    json_t *of = json_object_get(json_object_get(writeback->own, path), "of");
+    json_t *of = json_object_get(own_at(writeback, path), "of");
     if (of)
         json_object_set_new(of, "made", st ? host_version(st) : json_null());
 }
 
 void writeback_note_overtaken(struct writeback *writeback, const char *path, const struct stat *st) {
-    json_t *of = json_object_get(json_object_get(writeback->own, path), "of");
+    json_t *of = json_object_get(own_at(writeback, path), "of");
     if (!of)
         return;
     json_object_set_new(of, "made", host_version(st));
@@ -337,6 +443,7 @@ static json_t *own_of(json_t *entry) {
     json_t *own = json_copy(host);
     json_object_set(own, "due", json_object_get(entry, "change"));
     json_object_set(own, "of", entry);
+    copy_waiting(own, entry);
     return own;
 }
 
@@ -353,7 +460,8 @@ void writeback_go(struct writeback *writeback, json_t *state) {
 }
 
 void writeback_forget(struct writeback *writeback, const char *path) {
-    json_object_del(writeback->own, path);
+    char key[KEY_BYTES];
+    json_object_del(writeback->own, key_of(path, key));
 }
 
 void writeback_lose_track(struct writeback *writeback) {
@@ -362,8 +470,8 @@ void writeback_lose_track(struct writeback *writeback) {
 }
 
 void writeback_note_conflict(struct writeback *writeback, const char *path) {
-    writeback_note_own(writeback, path, CELL_CHANGED, false);
-    json_object_set_new(json_object_get(writeback->own, path), "conflict", json_true());
+    writeback_note_own(writeback, path, CELL_CHANGED, false, writeback->cell);
+    json_object_set_new(own_at(writeback, path), "conflict", json_true());
 }
 
 static bool is_settled(const json_t *own) {
@@ -371,7 +479,7 @@ static bool is_settled(const json_t *own) {
 }
 
 bool writeback_is_settled(const struct writeback *writeback, const char *path) {
-    return is_settled(json_object_get(writeback->own, path));
+    return is_settled(own_at(writeback, path));
 }
 
 size_t writeback_list_settled(json_t *state, const char ***ret_paths) {
@@ -402,8 +510,8 @@ static int note_held(void *arg, const char *path, bool is_hosts) {
     struct writeback *writeback = arg;
     struct stat st;
     const bool there = is_hosts && fstatat(writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!json_object_get(writeback->own, path))
-        json_object_set_new(writeback->own, path, json_pack("{s:I}", "held", there ? (json_int_t)st.st_ino : 0));
+    if (!own_at(writeback, path))
+        set_own(writeback, path, json_pack("{s:I}", "held", there ? (json_int_t)st.st_ino : 0));
     return 0;
 }
 

@@ -20,7 +20,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-enum { WRITING_FILES_MAX = 100000 }; /* of a cell: more are never written */
+enum {
+    WRITING_FILES_MAX = 100000, /* of a cell: more are never written */
+    WRITEBACK_PATH_BYTES = 4096,
+};
 
 /* What that folder's name (aside) has behind the configured one of copies. */
 extern const char writeback_aside[];
@@ -32,10 +35,12 @@ struct writeback {
     const char *aside;     /* the folder in it for copies of what is no part of the session; borrowed, set by the
                               caller; NULL or "" for none */
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
+    int64_t cell;          /* its number, from 1 */
     int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
-    json_t *own;     /* paths of which the session has its own version, with the host's version: writeback.c; owned */
-    json_t *written; /* {path: the host's file or folder as petri wrote it last}; owned */
-    json_t *state;   /* what writeback_state() has given last; owned, or NULL */
+    json_t *own;           /* by path (writeback_path()), of which the session has its own version, the host's version:
+                              writeback.c; owned */
+    json_t *written;       /* {path: the host's file or folder as petri wrote it last}; owned */
+    json_t *state;         /* what writeback_state() has given last; owned, or NULL */
 };
 
 /* Sets it off: then all functions do nothing. */
@@ -62,6 +67,9 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
  */
 bool writeback_was_moved(const struct writeback *writeback, const char *folder, const struct stat *st, const char *file,
                          const struct stat *of_file, int64_t skew_ns);
+
+/* The path of a key of `own`, which is another text where the path is not UTF-8. Returns key or buf. */
+const char *writeback_path(const char *key, char buf[WRITEBACK_PATH_BYTES]);
 
 /* Whether it has to be written again; of ret_file path, change and same are set, the rest is 0. */
 bool writeback_is_due(const struct writeback *writeback, const char *path, struct cell_file *ret_file);
@@ -115,8 +123,35 @@ void writeback_note_overtaken(struct writeback *writeback, const char *path, con
 /* The session's version has been written; st is the host's file. */
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st);
 
-/* The session has its own version; due: it has to be written later. */
-void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due);
+/* The session has its own version; due: it has to be written later. cell: the number of the cell that has changed it
+ * last. */
+void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due, int64_t cell);
+
+/* The session's version, a file of so many bytes or a link (0), is nowhere on the disk. After writeback_note_own(). */
+void writeback_note_unsaved(struct writeback *writeback, const char *path, uint64_t bytes);
+
+/* The session has it no more, or it is saved. */
+void writeback_note_saved(struct writeback *writeback, const char *path);
+
+/* Whether it is nowhere on the disk; then ret_bytes is its size. */
+bool writeback_is_unsaved(const struct writeback *writeback, const char *path, uint64_t *ret_bytes);
+
+/* What is due at a path comes in the place of what a cell of that number had removed there. After writeback_note_own().
+ */
+void writeback_note_over(struct writeback *writeback, const char *path, int64_t cell);
+
+/* Whether it does so, or is that removal; then ret_cell is the number. */
+bool writeback_is_over(const struct writeback *writeback, const char *path, int64_t *ret_cell);
+
+/* What is due at a path waits until an unsaved file is saved, too. After writeback_note_own(). */
+void writeback_note_waits(struct writeback *writeback, const char *path, const char *awaited);
+
+/* The path of the unsaved file for which it waits, borrowed or in buf; NULL for none, and where that is saved or gone.
+ */
+const char *writeback_awaited(const struct writeback *writeback, const char *path, char buf[WRITEBACK_PATH_BYTES]);
+
+/* The number of the cell that has changed a path of the session's own last. 0: not known. */
+int64_t writeback_cell_of(const struct writeback *writeback, const char *path);
 
 /*
  * The cell's changes are not known: files that have changed on the host since

@@ -1,11 +1,12 @@
 /*
  * writing.c - the phases of a writing, in slices; copies files into the transaction.
  *
- * Phases only go forward. Before WRITING_COMMITTED, give_up() ends each of them
- * in the same way: nothing is written. Removals are planned before folders and
- * folders before files, so that each change finds its path free. Files that
- * earlier cells could not write are added to the list before it is checked. Files
- * are copied from the frozen cell, without their holes.
+ * Phases only go forward, but where a change could not be made: then all begins
+ * again without it. Before WRITING_COMMITTED, give_up() ends each of them in the
+ * same way: nothing is written. What is in the way is removed first, then folders
+ * are made, then files, so that each change finds its path free; what cells have
+ * removed comes last, when it is known what is not saved. Files are copied from
+ * the frozen cell, without their holes.
  */
 
 #include "kernel/files/writing_inside.h"
@@ -14,110 +15,22 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
 #include "kernel/base/host_file.h"
-#include "kernel/files/artifact_kind.h"
-#include "kernel/files/autorun.h"
 #include "kernel/policy/limits.h"
 #include "protocol/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
-enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10, SKEW_MS = 20 };
-
-static int add_entry(struct writing *writing, const char *path, const struct cell_file *file) {
-    char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
-    if (!copy)
-        return -ENOMEM;
-    writing->entry[writing->n++] = (struct writing_entry){.path = copy,
-                                                          .change = file->change,
-                                                          .mode = file->mode,
-                                                          .links = file->links,
-                                                          .bytes = file->bytes,
-                                                          .same = file->same};
-    return 0;
-}
-
-static int note(void *arg, const struct cell_file *file) {
-    struct writing *writing = arg;
-    if (writing->n < WRITING_FILES_MAX)
-        return add_entry(writing, file->path, file);
-    writing->too_many = true;
-    return 1;
-}
-
-static int by_path(const void *a, const void *b) {
-    return strcmp(((const struct writing_entry *)a)->path, ((const struct writing_entry *)b)->path);
-}
-
-static bool is_listed(const struct writing *writing, size_t n, const char *path) {
-    const struct writing_entry key = {.path = (char *)path};
-    return bsearch(&key, writing->entry, n, sizeof key, by_path) != NULL;
-}
-
-/* Adds the changes of earlier cells that could not be written then. */
-static int add_due(struct writing *writing) {
-    const size_t n = writing->n;
-    const char *path;
-    json_t *own;
-    int r = 0;
-    json_object_foreach(writing->options.writeback->own, path, own) {
-        struct cell_file file;
-        struct stat st;
-        if (!writeback_is_due(writing->options.writeback, path, &file) || is_listed(writing, n, path))
-            continue;
-        file.links = 1;
-        file.mode = S_IFREG;
-        auto_fd fd = file.change == CELL_DELETED ? -1 : cell_open_change(writing->options.cell, path);
-        if (fd == -EINVAL)
-            file.mode = S_IFDIR;
-        else if (file.change != CELL_DELETED && (fd < 0 || fstat(fd, &st)))
-            continue; /* it does not exist any more */
-        else if (file.change != CELL_DELETED) {
-            file.mode = st.st_mode;
-            file.bytes = (uint64_t)st.st_size;
-        }
-        r = add_entry(writing, path, &file);
-        if (r)
-            break;
-        writing->entry[writing->n - 1].earlier = true;
-    }
-    return r;
-}
-
-/* Whether a path is the folder for copies of what is no part of the session, or in it. */
-static bool is_aside(const struct writing *writing, const char *path) {
-    const char *aside = writing->options.writeback->aside;
-    const size_t n = aside ? strlen(aside) : 0;
-    return n > 0 && strncmp(path, aside, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
-static void judge(const struct writing *writing, struct writing_entry *entry) {
-    const int64_t most = writing->options.limits->values[LIMIT_ARTIFACT];
-    char why[sizeof entry->refused], size[32];
-    const bool removal = entry->change == CELL_DELETED;
-    const bool folder = S_ISDIR(entry->mode);
-    char name[FILENAME_PATH_BYTES + 4];
-    entry->due = !removal && !folder && entry->links != 1; /* it can be written once it has only one hard link */
-    snprintf(name, sizeof name, "%.*s%s", FILENAME_PATH_BYTES, entry->path, folder ? "/x" : "");
-    if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
-                          : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
-        writing_refuse(entry, "%s", why);
-    else if (is_aside(writing, entry->path))
-        writing_refuse(entry, "files of fresh runs and branches are copied there");
-    else if (autorun_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
-        writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
-    else if (!removal && !folder && entry->bytes > (uint64_t)most)
-        writing_refuse(entry, "it is larger than the limit of %s (artifact)",
-                       limits_text(UNIT_BYTES, most, size, sizeof size));
-}
+enum { LOCK_MS = 5000, RETRY_MS = 10, SKEW_MS = 20, FAILURES = 8 };
 
 /* Refuses all entries, for this reason or the one that they have already. again: the next cell tries again. */
 static void give_up(struct writing *writing, const char *why, bool again) {
     for (size_t i = 0; i < writing->n; i++) {
         struct writing_entry *entry = &writing->entry[i];
+        if (entry->nowhere)
+            continue;
         entry->due |= again && !entry->refused[0];
         writing_refuse(entry, "%s", why);
     }
@@ -147,7 +60,7 @@ static int check_excess(const struct writing *writing, struct error *ret_error) 
 static void judge_all(struct writing *writing) {
     struct error error;
     for (size_t i = 0; i < writing->n; i++)
-        judge(writing, &writing->entry[i]);
+        writing_judge(writing, &writing->entry[i]);
     int r = check_excess(writing, &error);
     if (writing->too_many)
         writeback_lose_track(writing->options.writeback);
@@ -160,17 +73,10 @@ int writing_begin(const struct writing_options *options, struct writing **ret) {
     if (!writing)
         return -ENOMEM;
     writing->options = *options;
-    writing->copy.fd = writing->copy.file.fd = -1;
+    writing->copy.fd = writing->copy.file.fd = writing->hold.fd = -1;
     writing->folders = json_object();
     writing->touched = json_object();
-    int r = writing->folders && writing->touched
-                ? cell_list_changes(options->cell, CELL_FILES_AND_FOLDERS, note, writing)
-                : -ENOMEM;
-    if (r >= 0) {
-        qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
-        r = add_due(writing);
-        qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
-    }
+    int r = writing->folders && writing->touched ? writing_list(writing) : -ENOMEM;
     if (r < 0)
         writeback_lose_track(options->writeback);
     if (r < 0 || (writing->n == 0 && json_object_size(options->writeback->own) == 0)) {
@@ -198,15 +104,18 @@ void writing_destroy(struct writing *writing) {
     if (!writing)
         return;
     end_copy(writing);
+    writing_hold_fini(&writing->hold);
     transaction_close(writing->transaction);
     for (size_t i = 0; i < writing->n; i++) {
         free(writing->entry[i].path);
+        free(writing->entry[i].awaited);
         free(writing->entry[i].placed);
     }
     for (size_t i = 0; i < writing->n_folders; i++)
         free(writing->folder[i].path);
     free(writing->entry);
     free(writing->folder);
+    free(writing->room);
     free(writing->chunk);
     json_decref(writing->folders);
     json_decref(writing->touched);
@@ -255,13 +164,15 @@ static bool open_folder(struct writing *writing) {
     int r = transaction_open(writing->options.writeback->folder_fd, &writing->transaction, &recovered);
     if (writing->lock_until_us == 0)
         writing->lock_until_us = now_us + LOCK_MS * CLOCK_MS;
-    if (r == -EAGAIN && now_us < writing->lock_until_us) {
+    if ((r == -EAGAIN || r == -ESTALE) && now_us < writing->lock_until_us) {
         writing->due_us = now_us + RETRY_MS * CLOCK_MS;
         return false;
     }
     if (r == 0)
         r = find_skew(writing);
-    writing->phase = WRITING_REMOVALS;
+    if (r == 0 && !(writing->chunk = malloc(WRITING_CHUNK_BYTES)))
+        r = -ENOMEM;
+    writing->phase = WRITING_ROOM;
     snprintf(why, sizeof why, "the folder can't be written: %s", transaction_problem(r));
     if (r < 0)
         give_up(writing, why, true);
@@ -271,8 +182,6 @@ static bool open_folder(struct writing *writing) {
 /* Opens the file and stages one. */
 static int begin_copy(struct writing *writing, struct writing_entry *entry) {
     struct writing_copy *copy = &writing->copy;
-    if (!writing->chunk && !(writing->chunk = malloc(CHUNK_BYTES)))
-        return -ENOMEM;
     copy->fd = cell_open_change(writing->options.cell, entry->path);
     if (copy->fd < 0)
         return copy->fd;
@@ -286,7 +195,7 @@ static int copy_piece(struct writing *writing) {
     off_t data = lseek(copy->fd, copy->at, SEEK_DATA);
     if (data < 0 && errno == ENXIO)
         return ftruncate(copy->file.fd, copy->content.st_size) ? -errno : 0;
-    ssize_t n = data < 0 ? -1 : pread(copy->fd, writing->chunk, CHUNK_BYTES, data);
+    ssize_t n = data < 0 ? -1 : pread(copy->fd, writing->chunk, WRITING_CHUNK_BYTES, data);
     if (n <= 0)
         return n < 0 ? -errno : -EIO;
     copy->at = data + n;
@@ -320,11 +229,21 @@ static int copy_on(struct writing *writing, struct writing_entry *entry) {
     return r == 0 ? end_file(writing, entry) : r;
 }
 
+/* Whether the cell has changed nothing of a file that is another program's by now: then there is no version of ours. */
+static bool is_theirs_alone(const struct writing *writing, struct writing_entry *entry) {
+    struct stat before;
+    return entry->same && writing->copy.fd < 0 && !writing_plan_put(writing, entry, &before) && entry->conflict;
+}
+
 static void step_files(struct writing *writing) {
     char why[96];
     struct writing_entry *entry = &writing->entry[writing->at];
-    const bool file = entry->change != CELL_DELETED && !S_ISDIR(entry->mode) && !entry->refused[0];
-    int r = file ? copy_on(writing, entry) : 0;
+    const bool file = entry->change != CELL_DELETED && !S_ISDIR(entry->mode);
+    int r = file && !entry->refused[0] && writing->copy.fd < 0
+                ? writing_refuse_closed(entry, transaction_check_folder(writing->transaction, entry->path))
+                : 0;
+    if (r == 0 && file && !entry->refused[0] && !is_theirs_alone(writing, entry))
+        r = copy_on(writing, entry);
     snprintf(why, sizeof why, "nothing is written: %s", strerror(r < 0 ? -r : 0));
     if (r < 0)
         give_up(writing, why, true);
@@ -342,6 +261,61 @@ static void commit(struct writing *writing) {
         give_up(writing, why, true);
 }
 
+/* Plans all anew, in another transaction. */
+static void begin_again(struct writing *writing) {
+    transaction_close(steal_pointer(writing->transaction));
+    for (size_t i = 0; i < writing->n; i++) {
+        free(steal_pointer(writing->entry[i].placed));
+        writing->entry[i].conflict = NULL;
+        writing->entry[i].first = writing->entry[i].n = 0;
+    }
+    for (size_t i = 0; i < writing->n_folders; i++)
+        free(writing->folder[i].path);
+    json_object_clear(writing->folders);
+    json_object_clear(writing->touched);
+    writing->n_folders = writing->n_room = writing->n_new = writing->at = 0;
+    writing->hold.rounds = 0;
+    free(steal_pointer(writing->chunk));
+    writing->phase = WRITING_LISTED;
+}
+
+/* Refuses what needs a change of this path: the entry, or all that it lies in or that lie in it. */
+static void refuse_failed(struct writing *writing, const char *path, int r) {
+    char shown[FILENAME_PATH_BYTES];
+    const size_t n = strlen(path);
+    filename_shown(path, shown, 100);
+    for (size_t i = 0; i < writing->n; i++) {
+        struct writing_entry *entry = &writing->entry[i];
+        const size_t m = strlen(entry->path), least = m < n ? m : n;
+        const char *rest = m < n ? path : entry->path;
+        if (strncmp(entry->path, path, least) != 0 || (rest[least] != '\0' && rest[least] != '/') ||
+            (m < n && entry->change != CELL_DELETED && S_ISDIR(entry->mode)))
+            continue;
+        entry->due |= !entry->refused[0];
+        writing_refuse(entry, "%s%s%s", m == n ? "" : shown, m == n ? "" : ": ", strerror(-r));
+    }
+}
+
+/* All is made; or one change could not be, so none is. Then all is tried once more without it. */
+static void end_making(struct writing *writing) {
+    char why[FILENAME_PATH_BYTES + 200], shown[FILENAME_PATH_BYTES];
+    const char *path = "";
+    const int r = transaction_failed(writing->transaction, &path);
+    writing->phase = WRITING_MADE;
+    if (r == 0)
+        return;
+    writing_settle_taken_back(writing);
+    const bool again = !transaction_is_stuck(writing->transaction) && ++writing->failures <= FAILURES;
+    snprintf(why, sizeof why, "nothing is written, because of %s: %s%s", filename_shown(path, shown, 100), strerror(-r),
+             transaction_is_stuck(writing->transaction) ? "; what was there is in " JOURNAL_FOLDER : "");
+    if (again) {
+        refuse_failed(writing, path, r);
+        begin_again(writing);
+    } else {
+        give_up(writing, why, true);
+    }
+}
+
 /* Whether the phase has another entry; otherwise begins the next phase. */
 static bool goes_through(struct writing *writing, enum writing_phase next) {
     if (writing->at < writing->n)
@@ -351,6 +325,18 @@ static bool goes_through(struct writing *writing, enum writing_phase next) {
     return false;
 }
 
+/* Notes for whom room is made. */
+static int plan_room(struct writing *writing) {
+    int r = writing_plan_room(writing, &writing->entry[writing->at]);
+    while (r == 0 && writing->n_room < transaction_n(writing->transaction)) {
+        r = array_grow(&writing->room, writing->n_room, sizeof *writing->room);
+        if (r == 0)
+            writing->room[writing->n_room++] = writing->at;
+    }
+    writing->at++;
+    return r;
+}
+
 /* Does one step. False where it has to wait. */
 static bool step(struct writing *writing, int64_t until_us) {
     char why[96];
@@ -358,24 +344,39 @@ static bool step(struct writing *writing, int64_t until_us) {
     switch (writing->phase) {
     case WRITING_LISTED:
         return open_folder(writing);
-    case WRITING_REMOVALS:
+    case WRITING_ROOM:
         if (goes_through(writing, WRITING_FOLDERS))
-            r = writing_plan_removal(writing, &writing->entry[writing->at++]);
+            r = plan_room(writing);
         break;
     case WRITING_FOLDERS:
         if (goes_through(writing, WRITING_FILES))
             r = writing_plan_folders(writing, &writing->entry[writing->at++]);
         break;
     case WRITING_FILES:
-        if (goes_through(writing, WRITING_STAGED))
+        if (goes_through(writing, WRITING_HELD))
             step_files(writing);
+        break;
+    case WRITING_HELD:
+        writing->n_new = transaction_n(writing->transaction);
+        r = writing_hold_back(writing, 0);
+        writing->phase = r == 0 ? WRITING_REMOVALS : writing->phase;
+        break;
+    case WRITING_REMOVALS:
+        if (goes_through(writing, WRITING_REMOVALS_HELD))
+            r = writing_plan_removal(writing, &writing->entry[writing->at++]);
+        break;
+    case WRITING_REMOVALS_HELD:
+        r = writing_hold_back(writing, writing->n_new);
+        writing->phase = r == 0 ? WRITING_STAGED : writing->phase;
         break;
     case WRITING_STAGED:
         commit(writing);
         break;
     case WRITING_COMMITTED:
-        if (transaction_step(writing->transaction, until_us))
+        if (transaction_n(writing->transaction) == 0)
             writing->phase = WRITING_MADE;
+        else if (transaction_step(writing->transaction, until_us))
+            end_making(writing);
         break;
     case WRITING_MADE:
         writing_settle(writing);

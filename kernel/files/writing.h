@@ -4,13 +4,14 @@
  * It runs between the end of a cell and its reply, in slices, as artifacts.h
  * does:
  *
- *     listed -> locked -> removals and folders planned -> files staged -> committed -> made -> told
+ *     listed -> locked -> room and folders planned -> files staged -> removals planned -> committed -> made -> told
  *
- * If a step before the commit fails, or is interrupted, nothing is written, and
- * the next cell tries again. Single files that are not written are listed with
+ * If a step fails, or one before the commit is interrupted, nothing is written,
+ * and the next cell tries again. Single files that are not written are listed with
  * the reason: those that are not regular files, that are larger than `artifact`,
  * whose names programs of the host look for (autorun.h) unless they are allowed,
- * and that another program has changed meanwhile. Where all files together are
+ * and that another program has changed meanwhile. What would take the only copy of
+ * something from the folder waits (writing_hold.c). Where all files together are
  * more than `artifacts`, or more than WRITING_FILES_MAX, nothing is written.
  */
 #ifndef PETRI_WRITING_H

@@ -16,17 +16,7 @@
 #include "kernel/files/autorun.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
-
-void writing_refuse(struct writing_entry *entry, const char *format, ...) {
-    va_list args;
-    if (entry->refused[0])
-        return;
-    va_start(args, format);
-    vsnprintf(entry->refused, sizeof entry->refused, format, args);
-    va_end(args);
-}
 
 /* Whether a folder above a path may have been moved there since the session has seen what is there. */
 static bool is_way_moved(const struct writing *writing, const char *path, const struct stat *of_path) {
@@ -47,10 +37,10 @@ static const char of_another_user[] = "it belongs to another user";
 static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
     if (st->st_uid != geteuid())
         return of_another_user;
-    return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) &&
-                   !is_way_moved(writing, path, st)
-               ? NULL
-               : WRITING_CONFLICT;
+    if (!writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) ||
+        is_way_moved(writing, path, st))
+        return WRITING_CONFLICT;
+    return S_ISREG(st->st_mode) && transaction_is_written(writing->transaction, path) ? WRITING_IN_USE : NULL;
 }
 
 /*
@@ -92,8 +82,11 @@ static int plan_one(struct writing *writing, struct writing_entry *entry, const 
         return 0;
     if (r == 0 && transaction_n(writing->transaction) - entry->first >= WRITING_FILES_MAX)
         return -E2BIG;
+    if (r == 0)
+        r = transaction_check_folder(writing->transaction, path);
     if (r < 0)
         snprintf(why, sizeof why, "%s", r == -EXDEV ? "another file system is mounted there" : strerror(-r));
+    entry->due |= r == -EACCES;
     if (r < 0 || is_to_stay(writing, entry, path, &st, why, sizeof why)) {
         *all = false;
         if (strcmp(path, entry->path) == 0)
@@ -132,6 +125,15 @@ static int plan_tree(struct writing *writing, struct writing_entry *entry, const
     return r;
 }
 
+/* A removal of too many files is none. */
+static int refuse_many(struct writing *writing, struct writing_entry *entry, int r) {
+    if (r != -E2BIG)
+        return r;
+    transaction_forget_from(writing->transaction, entry->first);
+    writing_refuse(entry, "more than %d files are in it", WRITING_FILES_MAX);
+    return 0;
+}
+
 /* Plans to remove a file of the host where the cell has a folder: the first n bytes of the entry's path. */
 static int plan_way(struct writing *writing, struct writing_entry *entry, size_t n) {
     char path[FILENAME_PATH_BYTES + 1];
@@ -147,30 +149,36 @@ static int plan_way(struct writing *writing, struct writing_entry *entry, size_t
     return r == 0 && all && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
 }
 
-/* Plans to remove files that have the paths of the cell's folders, and folders that have the path of its file. */
-static int plan_room(struct writing *writing, struct writing_entry *entry) {
+int writing_plan_room(struct writing *writing, struct writing_entry *entry) {
     struct stat st;
     bool all = true;
     int r = 0;
+    if (entry->refused[0] || entry->change == CELL_DELETED)
+        return 0;
+    entry->first = transaction_n(writing->transaction);
     for (const char *slash = strchr(entry->path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/'))
         r = plan_way(writing, entry, (size_t)(slash - entry->path));
-    if (r || transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(entry->mode) == S_ISDIR(st.st_mode))
-        return r;
-    return plan_one(writing, entry, entry->path, &all);
+    const bool stands = r == 0 && transaction_look(writing->transaction, entry->path, &st) == 0;
+    const bool anew = stands && entry->over && S_ISDIR(entry->mode) && S_ISDIR(st.st_mode);
+    if (stands && (anew || S_ISDIR(entry->mode) != S_ISDIR(st.st_mode)))
+        r = plan_one(writing, entry, entry->path, &all);
+    if (r == 0 && anew && all && json_object_set_new(writing->folders, entry->path, json_false()))
+        r = -ENOMEM;
+    return refuse_many(writing, entry, r);
 }
 
 int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
     bool all = true;
-    if (entry->refused[0])
+    if (entry->refused[0] || entry->change != CELL_DELETED)
         return 0;
-    entry->first = transaction_n(writing->transaction);
-    int r = entry->change == CELL_DELETED ? plan_one(writing, entry, entry->path, &all) : plan_room(writing, entry);
-    if (r == -E2BIG) {
-        transaction_forget_from(writing->transaction, entry->first);
-        writing_refuse(entry, "more than %d files are in it", WRITING_FILES_MAX);
-        r = 0;
+    const char *awaited = writing_awaited(writing, entry->since);
+    if (awaited) {
+        writing_wait(entry, awaited);
+        return 0;
     }
-    entry->n = entry->change == CELL_DELETED ? transaction_n(writing->transaction) - entry->first : 0;
+    entry->first = transaction_n(writing->transaction);
+    int r = refuse_many(writing, entry, plan_one(writing, entry, entry->path, &all));
+    entry->n = transaction_n(writing->transaction) - entry->first;
     return r;
 }
 
@@ -182,7 +190,10 @@ static int plan_folder(struct writing *writing, const char *path) {
         return 0;
     const bool goes = json_is_false(known); /* a file at the path is removed before */
     int r = 0;
-    if (goes || transaction_look(writing->transaction, path, &st) != 0 || !S_ISDIR(st.st_mode))
+    const bool is_new = goes || transaction_look(writing->transaction, path, &st) != 0 || !S_ISDIR(st.st_mode);
+    if (is_new)
+        r = transaction_check_folder(writing->transaction, path);
+    if (r == 0 && is_new)
         r = transaction_add(writing->transaction, JOURNAL_MAKE_FOLDER, path, NULL);
     return r == 0 && json_object_set_new(writing->folders, path, json_true()) ? -ENOMEM : r;
 }
@@ -200,7 +211,7 @@ int writing_plan_folders(struct writing *writing, struct writing_entry *entry) {
     if (r == 0 && S_ISDIR(entry->mode))
         r = plan_folder(writing, entry->path);
     entry->n = transaction_n(writing->transaction) - entry->first;
-    return r;
+    return writing_refuse_closed(entry, r);
 }
 
 bool writing_plan_put(const struct writing *writing, struct writing_entry *entry, struct stat *ret_before) {
@@ -231,13 +242,12 @@ static void touch(struct writing *writing, const char *path, size_t n, size_t ma
 }
 
 void writing_plan_touched(struct writing *writing) {
-    enum journal_kind kind;
     for (size_t i = 0; i < transaction_n(writing->transaction); i++) {
-        const char *path = transaction_path(writing->transaction, i, &kind);
-        const char *slash = strrchr(path, '/');
-        if (slash)
-            touch(writing, path, (size_t)(slash - path), 0);
-        if (kind == JOURNAL_MAKE_FOLDER)
-            touch(writing, path, strlen(path), i + 1);
+        const struct journal_change *change = transaction_change(writing->transaction, i);
+        const char *slash = strrchr(change->path, '/');
+        if (slash && !change->left_out)
+            touch(writing, change->path, (size_t)(slash - change->path), 0);
+        if (change->kind == JOURNAL_MAKE_FOLDER && !change->left_out)
+            touch(writing, change->path, strlen(change->path), i + 1);
     }
 }

@@ -53,12 +53,6 @@ static int release(const struct writing *writing, const char *path) {
     return r;
 }
 
-/* Whether the host has no file at a path: then the session need not remember that it has removed it. */
-static bool is_nowhere(const struct writing *writing, const char *path) {
-    struct stat st;
-    return fstatat(writing->options.writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
-}
-
 /* The same for states that are kept, in which the path was due. */
 static void settle_states(const struct writing *writing, const struct writing_entry *entry,
                           const struct stat *written) {
@@ -72,12 +66,19 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     struct writeback *writeback = writing->options.writeback;
     struct stat st;
     take_result(writing, entry);
-    /* A file that was kept because another program has changed it is visible to cells again. */
-    const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
+    /* The session need not remember that it has removed what is nowhere. A file that was kept because another program
+     * has changed it is visible to cells again. */
+    const bool gone = entry->change == CELL_DELETED && writing_is_nowhere(writing, entry->path);
     if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
         if (!entry->earlier && !entry->same)
             writeback_note_changed(writeback, entry->path);
-        writeback_note_own(writeback, entry->path, entry->change, entry->due);
+        writeback_note_own(writeback, entry->path, entry->change, entry->due, entry->cell);
+        if (entry->over)
+            writeback_note_over(writeback, entry->path, entry->since);
+        if (entry->awaited)
+            writeback_note_waits(writeback, entry->path, entry->awaited);
+        if (writing_is_unsaved(entry))
+            writeback_note_unsaved(writeback, entry->path, writing_unsaved_bytes(entry));
         return;
     }
     const bool written =
@@ -92,7 +93,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     else if (written)
         writeback_note_written(writeback, entry->path, &st);
     else
-        writeback_note_own(writeback, entry->path, entry->change, false);
+        writeback_note_own(writeback, entry->path, entry->change, false, entry->cell);
 }
 
 /* Releases files that are written, and that an earlier cell had open, but no cell any more. */
@@ -103,6 +104,20 @@ static void release_closed(const struct writing *writing) {
     json_object_foreach_safe(writing->options.writeback->own, next, path, own) {
         if (writeback_is_settled(writing->options.writeback, path))
             (void)release(writing, path);
+    }
+}
+
+/* What was unsaved in a folder that the cell has removed or replaced is nowhere any more. */
+static void forget_unsaved(const struct writing *writing) {
+    char buf[WRITEBACK_PATH_BYTES];
+    const char *key;
+    json_t *own;
+    uint64_t bytes;
+    json_object_foreach(writing->options.writeback->own, key, own) {
+        const char *path = writeback_path(key, buf);
+        if (writeback_is_unsaved(writing->options.writeback, path, &bytes) && !writing_find(writing, path) &&
+            writing_is_folder_gone(writing, path))
+            writeback_note_saved(writing->options.writeback, path);
     }
 }
 
@@ -118,12 +133,28 @@ static void settle_folder(const struct writing *writing, const struct writing_fo
         writeback_note_folder(writeback, folder->path, &folder->before, &st);
 }
 
+void writing_settle_taken_back(struct writing *writing) {
+    struct stat st;
+    for (size_t i = 0; i < writing->n_folders; i++)
+        settle_folder(writing, &writing->folder[i]);
+    for (size_t i = 0; i < transaction_n(writing->transaction); i++) {
+        const struct journal_change *change = transaction_change(writing->transaction, i);
+        if (change->left_out || !change->before.there || transaction_look(writing->transaction, change->path, &st))
+            continue;
+        if (S_ISDIR(st.st_mode) && change->kind == JOURNAL_REMOVE_FOLDER)
+            writeback_note_folder(writing->options.writeback, change->path, NULL, &st);
+        else if (journal_is(&change->before, &st))
+            writeback_note_host(writing->options.writeback, change->path, &st);
+    }
+}
+
 void writing_settle(struct writing *writing) {
     for (size_t i = 0; writing->transaction && i < writing->n_folders; i++)
         settle_folder(writing, &writing->folder[i]);
     for (size_t i = 0; i < writing->n; i++)
         settle_entry(writing, &writing->entry[i]);
     release_closed(writing);
+    forget_unsaved(writing);
     writeback_look_at_held(writing->options.writeback, writing->options.cell);
     transaction_close(steal_pointer(writing->transaction));
 }
@@ -133,8 +164,10 @@ static void tell_row(const struct writing_entry *entry, json_t *row) {
     json_object_del(row, "refused");
     if (entry->refused[0])
         json_object_set_new(row, "refused", text_format("%s", entry->refused));
-    else if (entry->change == CELL_DELETED)
+    else if (entry->change == CELL_DELETED && !entry->nowhere)
         json_object_set_new(row, "removed", json_true());
+    else if (entry->change == CELL_DELETED)
+        return;
     else
         json_object_set_new(row, "copied_to", text_to_json(to, strlen(to)));
     if (entry->conflict && entry->placed)
@@ -151,8 +184,10 @@ static void add_row(const struct writing_entry *entry, json_t *rows) {
 /* Adds a row for what an earlier cell has left or a folder that could not be made, or counts what has no row. */
 static void tell_more(const struct writing_entry *entry, json_t *rows, struct artifacts_more *more) {
     const bool folder = S_ISDIR(entry->mode) && entry->change != CELL_DELETED;
-    if ((folder || entry->same) && !entry->due)
+    if (((folder || entry->same) && !entry->due) || entry->nowhere)
         return;
+    if (entry->earlier && entry->awaited && entry->change == CELL_DELETED)
+        return; /* that was told once, and of what it waits for it was told why it is not saved */
     if ((folder || entry->same || entry->earlier) && json_array_size(rows) < ARTIFACTS_ROWS)
         add_row(entry, rows);
     else if (entry->refused[0])

@@ -11,7 +11,7 @@ def tree(folder):
 
 def notes(cell):
     texts = [content["data"].get("text/plain", "") for content in cell.of("display_data")]
-    return [text for text in texts if text.startswith(("Saved", "Removed", "Not saved"))]
+    return [text for text in texts if text.startswith(("Saved", "Removed", "Not saved", "Not removed"))]
 
 
 def rows(cell):

@@ -15,7 +15,7 @@ GONE = "Removed for this session's cells, and still on the disk: "
 
 def note(cell):
     """What is said of files under the cell, plain and Markdown, but for what is said once; None for nothing."""
-    begins = ("Saved", "Not saved", "Your own", "Removed")
+    begins = ("Saved", "Not saved", "Not removed", "Your own", "Removed")
     notes = [c["data"] for c in cell.of("display_data") if c["data"]["text/plain"].startswith(begins)]
     assert len(notes) <= 1
     if not notes:

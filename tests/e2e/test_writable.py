@@ -99,13 +99,15 @@ def test_journal_that_came_with_a_clone_is_none(start, tmp_path):
     own.mkdir(mode=0o700)
     (own / "file-0").write_text("#!/bin/sh")
     (own / "token").write_text("")
-    change = ["put", "hook", "file-0", (own / "file-0").stat().st_ino, None]
+    staged = (own / "file-0").stat()
+    change = ["put", "hook", "file-0", [staged.st_ino, staged.st_size, staged.st_mtime_ns, staged.st_mode], None]
     for name in ("journal", f"journal-{(own / 'token').stat().st_ino:x}-1"):
-        (own / name).write_text(json.dumps({"version": 1, "changes": [change]}))
+        (own / name).write_text(json.dumps({"version": 2, "changes": [change]}))
     start(name="petri").close()
     assert not (tmp_path / "hook").exists()
     assert notes(start(name="petri-writable").good("open('a.txt', 'w').write('a')")) == ["Saved: a.txt"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".petri", "a.txt"]
+    kept, saved = sorted(path.name for path in tmp_path.iterdir())
+    assert kept.startswith(".petri-kept-") and saved == "a.txt"
 
 
 def test_folder_that_cells_do_not_see_is_not_written_and_a_line_says_so(start):
@@ -203,6 +205,7 @@ REFUSED = {
     "open(b'a\\xff', 'w').write('x')": "a\ufffd (its path is not UTF-8)",
     "shutil.rmtree('repo')": "repo (repo/.git: is hidden, as settings of tools are)",
 }
+REMOVALS = {"os.remove('utils.py')", "shutil.rmtree('repo')"}
 
 
 def test_what_the_host_would_run_or_be_led_by_stays_out(kernel, tmp_path):
@@ -212,7 +215,8 @@ def test_what_the_host_would_run_or_be_led_by_stays_out(kernel, tmp_path):
     kernel.good("import os, shutil\nopen('a.txt', 'w').write('a')")
     before = tree(tmp_path)
     for code, expected in REFUSED.items():
-        assert notes(kernel.good(code)) == [f"Not saved: {expected}"], code
+        what = "Not removed" if code in REMOVALS else "Not saved"
+        assert notes(kernel.good(code)) == [f"{what}: {expected}"], code
     assert tree(tmp_path) == before
     assert kernel.value("os.path.exists('Makefile'), os.path.exists('utils.py')") == "(True, False)"
 
@@ -303,7 +307,7 @@ def test_what_could_not_be_written_is_written_by_the_next_cell(kernel, tmp_path)
     (tmp_path / ".petri").symlink_to("/tmp")
     cell = kernel.good("open('a.txt', 'w').write('a'); import os; os.remove('old.txt'); os.mkdir('empty')")
     why = "the folder can't be written: Too many levels of symbolic links"
-    assert notes(cell) == [f"Not saved: a.txt ({why}), old.txt ({why}), empty ({why})"]
+    assert notes(cell) == [f"Not saved: a.txt ({why}), empty ({why})\nNot removed: old.txt ({why})"]
     assert tree(tmp_path) == {".petri": None, "old.txt": "old"}
     assert kernel.value("open('a.txt').read(), os.path.exists('old.txt')") == "('a', False)"
     (tmp_path / ".petri").unlink()

@@ -89,7 +89,7 @@ def test_what_the_host_changes_meanwhile_is_not_removed(kernel, tmp_path):
         (tmp_path / "dir" / "b.txt").write_text("new")
 
     cell = run_around(kernel, "import os, shutil", meanwhile, "os.remove('a.txt'); shutil.rmtree('dir')")
-    assert notes(cell) == [f"Not saved: a.txt ({MEANWHILE}), dir (dir/b.txt: {MEANWHILE})"]
+    assert notes(cell) == [f"Not removed: a.txt ({MEANWHILE}), dir (dir/b.txt: {MEANWHILE})"]
     assert tree(tmp_path) == {"a.txt": "new", "dir": None, "dir/b.txt": "new"}
     assert kernel.value("open('a.txt').read(), os.listdir('dir')") == "('new', ['b.txt'])"
 
@@ -118,7 +118,7 @@ def test_what_the_host_puts_into_a_folder_that_is_still_to_be_removed_stays(kern
     (tmp_path / ".petri").unlink()
     (tmp_path / "d" / "new").write_text("the host's")
     (tmp_path / "d" / "x").write_text("the host's")
-    assert notes(kernel.good("1"))  == [f"Not saved: d ({MEANWHILE})"]
+    assert notes(kernel.good("1"))  == [f"Not removed: d ({MEANWHILE})"]
     assert tree(tmp_path) == {"d": None, "d/new": "the host's", "d/x": "the host's"}
 
 

@@ -351,7 +351,7 @@ def test_folder_that_a_branch_has_removed_goes_where_only_petri_has_changed_it_s
         assert kernel.value("os.path.exists('g')") == "False"
         return
     (note,) = said
-    assert note.startswith("Not saved: g ("), note
+    assert note.startswith("Not removed: g ("), note
     assert note.endswith("it was changed outside of the notebook meanwhile)"), note
     assert {path: text for path, text in before.items() if text in ("theirs", "old")}.items() <= tree(g).items()
     assert kernel.value("sorted(os.listdir('g'))") == repr(sorted(tree(g)))

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -81,6 +82,26 @@ static void test_host_file_of_another_user_or_writable_by_others_is_refused(void
     assert_false(host_is_anothers(0));
 }
 
+/* By whatever way a program can still write to it; and looking at it keeps no program from opening it. */
+static void test_host_file_that_a_program_writes_to_is_known(void **state) {
+    (void)state;
+    tree_file("data", "text");
+    assert_false(host_is_written(AT_FDCWD, in("data")));
+    int reader = open(in("data"), O_RDONLY | O_CLOEXEC);
+    assert_false(host_is_written(AT_FDCWD, in("data")));
+    int writer = open(in("data"), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(writer >= 0);
+    assert_true(host_is_written(AT_FDCWD, in("data")));
+    char *mapped = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, writer, 0);
+    assert_true(mapped != MAP_FAILED);
+    close(writer);
+    close(reader);
+    assert_true(host_is_written(AT_FDCWD, in("data")));
+    munmap(mapped, 4);
+    assert_false(host_is_written(AT_FDCWD, in("data")));
+    assert_false(host_is_written(AT_FDCWD, in("nothing")));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
 
 int main(void) {
@@ -88,6 +109,7 @@ int main(void) {
         TEST(test_host_file_that_is_not_regular_is_refused_without_blocking),
         TEST(test_host_file_with_two_hard_links_or_too_large_is_refused),
         TEST(test_host_file_of_another_user_or_writable_by_others_is_refused),
+        TEST(test_host_file_that_a_program_writes_to_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

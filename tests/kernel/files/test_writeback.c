@@ -44,7 +44,7 @@ static bool is_due(const char *path, enum cell_change expected) {
 
 /* A state in which "file" is to be written, and the session is no more in that state. */
 static json_t *leave_state(enum cell_change change) {
-    writeback_note_own(&writeback, "file", change, true);
+    writeback_note_own(&writeback, "file", change, true, 1);
     return writeback_state(&writeback);
 }
 
@@ -162,7 +162,7 @@ static void test_state_lists_what_is_the_host_s_by_now_and_is_told_once_that_is_
     (void)state;
     static const char *const due[] = {"due", "made", "overtaken", "removed"};
     for (size_t i = 0; i < 4; i++)
-        writeback_note_own(&writeback, due[i], CELL_CHANGED, true);
+        writeback_note_own(&writeback, due[i], CELL_CHANGED, true, 1);
     json_auto_t *with = writeback_state(&writeback);
     assert_int_equal(writeback_list_settled(with, &paths), 0);
     free(paths);
@@ -240,8 +240,8 @@ static void test_due_version_over_one_that_was_written_knows_that_one(void **sta
 static void test_states_in_which_nothing_differs_share_what_they_have(void **state) {
     const struct stat written = changed_at(1500);
     (void)state;
-    writeback_note_own(&writeback, "due", CELL_CREATED, true);
-    writeback_note_own(&writeback, "own", CELL_CREATED, false);
+    writeback_note_own(&writeback, "due", CELL_CREATED, true, 1);
+    writeback_note_own(&writeback, "own", CELL_CREATED, false, 1);
     json_auto_t *one = writeback_state(&writeback), *two = writeback_state(&writeback);
     assert_ptr_equal(one, two);
     writeback_note_written(&writeback, "due", &written);
@@ -273,6 +273,30 @@ static void test_change_that_was_left_is_not_made_by_what_is_written_there_next(
     assert_true(is_due("file", CELL_CHANGED));
 }
 
+static const char kept[] = "\xff.kept"; /* no UTF-8 */
+
+static void test_what_a_change_waits_for_is_known_in_the_states_that_have_both(void **state) {
+    char buf[WRITEBACK_PATH_BYTES];
+    uint64_t bytes;
+    (void)state;
+    writeback_note_own(&writeback, kept, CELL_CREATED, false, 7);
+    writeback_note_unsaved(&writeback, kept, 12);
+    writeback_note_own(&writeback, "file", CELL_DELETED, true, 7);
+    writeback_note_waits(&writeback, "file", kept);
+    json_auto_t *with = writeback_state(&writeback);
+    writeback_go(&writeback, NULL);
+    assert_false(writeback_is_unsaved(&writeback, kept, &bytes));
+    assert_null(writeback_awaited(&writeback, "file", buf));
+    writeback_go(&writeback, with);
+    assert_true(is_due("file", CELL_DELETED));
+    assert_string_equal(writeback_awaited(&writeback, "file", buf), kept);
+    assert_int_equal(writeback_cell_of(&writeback, "file"), 7);
+    assert_true(writeback_is_unsaved(&writeback, kept, &bytes));
+    assert_int_equal(bytes, 12);
+    writeback_note_own(&writeback, kept, CELL_CREATED, false, 8); /* it is saved under another name, say */
+    assert_null(writeback_awaited(&writeback, "file", buf));
+}
+
 static void test_nothing_is_due_where_the_mode_is_off(void **state) {
     struct writeback off;
     (void)state;
@@ -302,6 +326,7 @@ int main(void) {
         CASE(test_states_in_which_nothing_differs_share_what_they_have),
         CASE(test_change_that_comes_after_it_is_another_one),
         CASE(test_change_that_was_left_is_not_made_by_what_is_written_there_next),
+        CASE(test_what_a_change_waits_for_is_known_in_the_states_that_have_both),
         CASE(test_nothing_is_due_where_the_mode_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
