@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the fuzz targets and runs each for FUZZ_SECONDS (10), as many at once as there are processors.
+# Builds the fuzz targets and runs each for FUZZ_SECONDS (6), as many at once as there are processors.
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -9,5 +9,5 @@ configure "$tree" --preset fuzz
 cmake --build "$tree" --target fuzz/all
 for source in "$root"/fuzz/fuzz_*.c; do
     basename "$source" .c
-done | xargs -P "$(nproc)" -I '{}' "$root/fuzz/run.sh" "${FUZZ_SECONDS:-10}" "$tree" '{}'
+done | xargs -P "$(nproc)" -I '{}' "$root/fuzz/run.sh" "${FUZZ_SECONDS:-6}" "$tree" '{}'
 echo "every target held"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # make test-all: what make test leaves out, which is longer. Takes the same variables, and
 #
-#   FUZZ_SECONDS  for each fuzz target: 10
+#   FUZZ_SECONDS  for each fuzz target: 6
 set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"

@@ -279,20 +279,19 @@ static void begin_again(struct writing *writing) {
     writing->phase = WRITING_LISTED;
 }
 
-/* Refuses what needs a change of this path: the entry, or all that it lies in or that lie in it. */
+/* Refuses what needs a change of this path: what is there or below it, and the removal or the file that it is in the
+ * way of. */
 static void refuse_failed(struct writing *writing, const char *path, int r) {
     char shown[FILENAME_PATH_BYTES];
-    const size_t n = strlen(path);
     filename_shown(path, shown, 100);
     for (size_t i = 0; i < writing->n; i++) {
         struct writing_entry *entry = &writing->entry[i];
-        const size_t m = strlen(entry->path), least = m < n ? m : n;
-        const char *rest = m < n ? path : entry->path;
-        if (strncmp(entry->path, path, least) != 0 || (rest[least] != '\0' && rest[least] != '/') ||
-            (m < n && entry->change != CELL_DELETED && S_ISDIR(entry->mode)))
+        const bool same = strcmp(entry->path, path) == 0;
+        const bool makes_folder = entry->change != CELL_DELETED && S_ISDIR(entry->mode);
+        if (!filename_below(path, entry->path) && (makes_folder || !filename_below(entry->path, path)))
             continue;
         entry->due |= !entry->refused[0];
-        writing_refuse(entry, "%s%s%s", m == n ? "" : shown, m == n ? "" : ": ", strerror(-r));
+        writing_refuse(entry, "%s%s%s", same ? "" : shown, same ? "" : ": ", strerror(-r));
     }
 }
 

@@ -6,8 +6,9 @@
  *
  *     listed -> locked -> room and folders planned -> files staged -> removals planned -> committed -> made -> told
  *
- * If a step fails, or one before the commit is interrupted, nothing is written,
- * and the next cell tries again. Single files that are not written are listed with
+ * If a step before the commit fails, or is interrupted, nothing is written, and
+ * the next cell tries again. If a change can't be made after it, all are taken
+ * back, and made once more without it. Single files that are not written are listed with
  * the reason: those that are not regular files, that are larger than `artifact`,
  * whose names programs of the host look for (autorun.h) unless they are allowed,
  * and that another program has changed meanwhile. What would take the only copy of

@@ -119,12 +119,6 @@ static struct writing_unsaved *of_size(const struct writing_hold *hold, uint64_t
     return low < hold->n && hold->unsaved[low].bytes == bytes ? &hold->unsaved[low] : NULL;
 }
 
-/* Whether a path is another one, or in that folder. */
-static bool is_within(const char *path, const char *folder) {
-    const size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 /* A removal waits, and with it that of the folders above, which come later. */
 static int hold_removal(struct writing *writing, const char *held, const char *awaited) {
     struct writing_hold *hold = &writing->hold;
@@ -147,12 +141,12 @@ static int hold_removal(struct writing *writing, const char *held, const char *a
 /* What needs room waits, and all that needs the same room. */
 static void hold_room(struct writing *writing, const char *held, const char *awaited) {
     const struct writing_entry *needs = &writing->entry[writing->room[writing->hold.at]];
-    const char *root = is_within(held, needs->path) ? needs->path : held;
+    const char *root = filename_below(needs->path, held) ? needs->path : held;
     for (size_t i = 0; i < writing->n_new; i++)
-        if (is_within(transaction_change(writing->transaction, i)->path, root))
+        if (filename_below(root, transaction_change(writing->transaction, i)->path))
             transaction_leave_out(writing->transaction, i);
     for (size_t i = 0; i < writing->n; i++)
-        if (writing->entry[i].change != CELL_DELETED && is_within(writing->entry[i].path, root))
+        if (writing->entry[i].change != CELL_DELETED && filename_below(root, writing->entry[i].path))
             writing_wait(&writing->entry[i], awaited);
 }
 

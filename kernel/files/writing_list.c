@@ -44,17 +44,6 @@ int writing_refuse_closed(struct writing_entry *entry, int r) {
     return 0;
 }
 
-bool writing_is_folder_gone(const struct writing *writing, const char *path) {
-    char above[FILENAME_PATH_BYTES + NAME_MAX + 2];
-    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
-        const struct writing_entry *entry = writing_find(writing, above);
-        if (entry && (entry->change == CELL_DELETED || !S_ISDIR(entry->mode)))
-            return true;
-    }
-    return false;
-}
-
 static int add_entry(struct writing *writing, const char *path, const struct cell_file *file) {
     char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
     if (!copy)
@@ -92,26 +81,35 @@ struct writing_entry *writing_find(const struct writing *writing, const char *pa
     return find(writing, writing->n, path);
 }
 
+/* Among the first n that which has removed or replaced a folder that a path was in; NULL where none has. */
+static struct writing_entry *find_above(const struct writing *writing, size_t n, const char *path) {
+    char above[WRITEBACK_PATH_BYTES];
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
+        struct writing_entry *entry = find(writing, n, above);
+        if (entry && (entry->change == CELL_DELETED || !S_ISDIR(entry->mode)))
+            return entry;
+    }
+    return NULL;
+}
+
+bool writing_is_folder_gone(const struct writing *writing, const char *path) {
+    return find_above(writing, writing->n, path) != NULL;
+}
+
 /*
  * Whether a path of which something is due, or a folder above it, has been changed once more. Then that comes in its
  * place, and waits for what the due removal would have had to wait for.
  */
-static bool is_overtaken(struct writing *writing, size_t n, const char *path) {
-    char above[WRITEBACK_PATH_BYTES];
+static bool is_overtaken(const struct writing *writing, size_t n, const char *path) {
     int64_t cell;
-    const bool removed = writeback_is_over(writing->options.writeback, path, &cell);
-    snprintf(above, sizeof above, "%s", path);
-    for (char *slash = above + strlen(above); slash; slash = strrchr(above, '/')) {
-        *slash = '\0';
-        struct writing_entry *entry = find(writing, n, above);
-        if (!entry || (strlen(above) < strlen(path) && entry->change != CELL_DELETED && S_ISDIR(entry->mode)))
-            continue;
-        if (removed && entry->since > cell)
-            entry->since = cell;
-        entry->over |= removed && entry->change != CELL_DELETED && strlen(above) == strlen(path);
-        return true;
-    }
-    return false;
+    struct writing_entry *same = find(writing, n, path), *entry = same ? same : find_above(writing, n, path);
+    if (!entry || !writeback_is_over(writing->options.writeback, path, &cell))
+        return entry != NULL;
+    if (entry->since > cell)
+        entry->since = cell;
+    entry->over |= same && entry->change != CELL_DELETED;
+    return true;
 }
 
 /* Adds the changes of earlier cells that could not be written then. */
@@ -168,8 +166,7 @@ int writing_list(struct writing *writing) {
 /* Whether a path is the folder for copies of what is no part of the session, or in it. */
 static bool is_aside(const struct writing *writing, const char *path) {
     const char *aside = writing->options.writeback->aside;
-    const size_t n = aside ? strlen(aside) : 0;
-    return n > 0 && strncmp(path, aside, n) == 0 && (path[n] == '\0' || path[n] == '/');
+    return aside && aside[0] && filename_below(aside, path);
 }
 
 bool writing_is_nowhere(const struct writing *writing, const char *path) {

@@ -131,12 +131,12 @@ def pytest_itemcollected(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What attacks Python or the wire doesn't depend on control groups: the other ways try it."""
+    """What attacks Python or the wire doesn't depend on who runs it: the first way tries it."""
     above = {case.name for case in [*more_python.CASES, *more_wire.CASES]}
     left = []
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        if {"case", "place"} <= params.keys() and params["place"].watched and params["case"].name in above:
+        if {"case", "place"} <= params.keys() and params["place"] is not WAYS[0] and params["case"].name in above:
             left.append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
