@@ -140,13 +140,13 @@ one_half() {
     show_doctors
     live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
     live_tests "as root in a service" as_service
+    python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
 }
 
 other_half() {
     python_tests "as a user who logged in" as_login "cgroup v2" # what folders do isn't a matter of who has started petri
     python_tests "as root in a service" as_service "cgroup v2" "not folders"
     python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory"
-    python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
     hostile_cells "as root in a service" as_service root
 }
 
